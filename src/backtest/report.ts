@@ -1,3 +1,4 @@
+import type { Excepted } from '../domain/decide/memory.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import type { CompiledPack } from '../rules/pack/compiled-pack.ts'
 import {
@@ -48,16 +49,20 @@ interface BegunMemory {
   /** Rules that a server keeps in shadow until it is full. */
   readonly ruleIds: readonly string[]
   /** And those that it keeps there until the log has told it. */
-  readonly exceptedIds?: readonly string[]
+  readonly excepted?: readonly Excepted[]
 }
 
-/** What a pack keeps that another does not. */
+/** What a pack keeps that another does not, for a server that takes it now. */
 export function begunWith(
   oldPack: { readonly memories?: readonly BegunMemory[] },
   newPack: { readonly memories?: readonly BegunMemory[] },
+  nowMs: number,
 ): readonly BegunMemory[] {
   const known = new Set((oldPack.memories ?? []).map(({ key }) => key))
-  return (newPack.memories ?? []).filter(({ key }) => !known.has(key))
+  const begun = (newPack.memories ?? []).filter(({ key }) => !known.has(key))
+  return begun.map(({ excepted = [], ...memory }) => {
+    return { ...memory, excepted: excepted.filter(({ endsMs }) => (endsMs ?? nowMs + 1) > nowMs) }
+  })
 }
 
 export const kindTexts = {
@@ -99,7 +104,7 @@ function cutLines({ cutAccounts, exactFromMs, inexactAsks }: DecisionTally): str
 
 /** The warm-up of what only the new pack keeps: how much of it the log has, and what a server does. */
 export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
-  return begun.map(({ key, window, remembered, fullAfterMs, ruleIds, exceptedIds = [] }) => {
+  return begun.map(({ key, window, remembered, fullAfterMs, ruleIds, excepted = [] }) => {
     const fullMs = tally.firstMs + fullAfterMs
     const isShort = tally.cutAccounts > 0 && fullMs > Math.max(fromMs, tally.firstMs)
     const warm = `${key} is new and counts from the log's beginning, ${timeText(tally.firstMs)}`
@@ -107,10 +112,10 @@ export function begunLines({ begun, tally, fromMs }: BacktestReport): string[] {
     const overAll = window === '' && remembered === ''
     const asked = 'it has asked the same log'
     const until = (told: string) => (overAll ? 'it has counted for all that time itself' : told)
-    const excepted = exceptedIds.filter((id) => !ruleIds.includes(id))
+    const others = excepted.map(({ id }) => id).filter((id) => !ruleIds.includes(id))
     const shadow = [
       shadowText(ruleIds, until(isShort ? 'it is' : asked)),
-      shadowText(excepted, until(asked)),
+      shadowText(others, until(asked)),
     ]
     return `warm-up: ${warm}${short}${shadow.join('')}`
   })

@@ -21,7 +21,7 @@ it('says what a server asks the log for, and that it does not for windows over a
       { id: 'usual', when: 'windows.own.count > 5', decline: undefined, allow: ['large'] },
     ]),
   })
-  const begun = begunWith({}, newPack)
+  const begun = begunWith({}, newPack, 0)
   const tally = { firstMs: 0, cutAccounts: 0 } as BacktestReport['tally']
   const lines = begunLines({ begun, tally, fromMs: 0 } as unknown as BacktestReport)
   expect(lines.flatMap((line) => line.split('; ').slice(1))).toEqual([

@@ -150,7 +150,7 @@ async function backtest(
       fromMs: from,
       toMs: Number.isFinite(to) ? to : null,
       tookMs: Math.round(systemClock.monoMs() - startedMs),
-      begun: begunWith(oldPack, newPack),
+      begun: begunWith(oldPack, newPack, systemClock.nowMs()),
       tally,
     })
     if (json !== undefined) await write(json, `${JSON.stringify(report, null, 1)}\n`)

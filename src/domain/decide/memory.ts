@@ -13,5 +13,11 @@ export interface PackMemory {
   /** Enforced rules that may match because it is empty: they only record until it is full. */
   readonly ruleIds: readonly string[]
   /** Enforced rules whose declines a rule on it may allow: they only record until the log has told it; absent for none. */
-  readonly exceptedIds?: readonly string[]
+  readonly excepted?: readonly Excepted[]
+}
+
+export interface Excepted {
+  readonly id: string
+  /** From then on what allows it has expired; absent where that does not. */
+  readonly endsMs?: number
 }

@@ -129,13 +129,16 @@ export function seedingRules(
   nowMs: number,
 ): ReadonlyMap<string, number> {
   const until = new Map<string, number>()
-  for (const { key, fullAfterMs, ruleIds, exceptedIds = [] } of memories) {
+  const wait = (id: string, endMs: number) => {
+    if (endMs > nowMs) until.set(id, Math.max(until.get(id) ?? 0, endMs))
+  }
+  for (const { key, fullAfterMs, ruleIds, excepted = [] } of memories) {
     const { sinceMs = 0, seeded = false } = ages[key] ?? {}
     const fullAtMs = sinceMs + fullAfterMs
-    if (fullAtMs <= nowMs) continue
+    for (const id of ruleIds) wait(id, fullAtMs)
     // What the log cannot tell of an exception must not keep declines in shadow for months.
-    const ids = seeded ? ruleIds : [...ruleIds, ...exceptedIds]
-    for (const id of ids) until.set(id, Math.max(until.get(id) ?? 0, fullAtMs))
+    if (seeded) continue
+    for (const { id, endsMs = fullAtMs } of excepted) wait(id, Math.min(fullAtMs, endsMs))
   }
   return until
 }

@@ -1,6 +1,6 @@
 import { dayMs } from '../../clock.ts'
 import type { Remembers } from '../../domain/decide/ask-memory.ts'
-import type { PackMemory } from '../../domain/decide/memory.ts'
+import type { Excepted, PackMemory } from '../../domain/decide/memory.ts'
 import type { Quantity, Test } from '../condition/expression.ts'
 import { factOfSlot, type Places } from '../condition/fact-slots.ts'
 import { factTable } from '../condition/fact-table.ts'
@@ -31,7 +31,8 @@ export function memoriesOf(
   places: Places,
   { filters, filterPlaces }: Filtering,
 ): PackMemory[] {
-  const [setOff, excepted]: [IdsByName, IdsByName] = [new Map(), new Map()]
+  const setOff = new Map<string, Set<string>>()
+  const excepted = new Map<string, Map<string, number>>()
   const waiting = rules.filter(
     ({ mode, written }) => mode === 'enforce' && written.seeding !== 'enforce',
   )
@@ -41,12 +42,16 @@ export function memoriesOf(
   for (const rule of waiting) {
     const names = new Set<string>()
     follow(rule.condition, 1, places, names)
-    addTo(setOff, names, [rule.id])
+    for (const name of names) setOff.set(name, (setOff.get(name) ?? new Set()).add(rule.id))
     // Set off or not, what looks at something empty does not allow what it should.
     const allowed = [...allowedBy(rule, declining)]
     if (allowed.length === 0) continue
     follow(rule.condition, 0, places, names)
-    addTo(excepted, names, allowed)
+    for (const name of names) {
+      const ends = excepted.get(name) ?? new Map()
+      excepted.set(name, ends)
+      noteAllowed(ends, allowed, rule)
+    }
   }
 
   function follow(
@@ -70,8 +75,9 @@ export function memoriesOf(
   }
 
   const idsOf = (name: string) => {
-    const [ruleIds, exceptedIds] = [[...(setOff.get(name) ?? [])], [...(excepted.get(name) ?? [])]]
-    return exceptedIds.length === 0 ? { ruleIds } : { ruleIds, exceptedIds }
+    const ruleIds = [...(setOff.get(name) ?? [])]
+    const ends = [...(excepted.get(name) ?? [])]
+    return ends.length === 0 ? { ruleIds } : { ruleIds, excepted: ends.map(exceptedOf) }
   }
   const kept = (Object.keys(remembers) as (keyof Remembers)[]).filter((name) => remembers[name])
   return [
@@ -92,25 +98,27 @@ export function memoriesOf(
   ]
 }
 
-type IdsByName = Map<string, Set<string>>
+/** Where a day ends last. */
+const westernmostMs = dayMs / 2
 
-function addTo(all: IdsByName, names: ReadonlySet<string>, ids: Iterable<string>): void {
-  for (const name of names) {
-    const found = all.get(name) ?? new Set()
-    for (const id of ids) found.add(id)
-    all.set(name, found)
-  }
+/** By their ids, when the last rule that allows them has expired everywhere. */
+function noteAllowed(ends: Map<string, number>, ids: readonly string[], { expiryDay }: Rule): void {
+  const endsMs = expiryDay === null ? Number.POSITIVE_INFINITY : expiryDay * dayMs + westernmostMs
+  for (const id of ids) ends.set(id, Math.max(ends.get(id) ?? 0, endsMs))
+}
+
+function exceptedOf([id, endsMs]: readonly [string, number]): Excepted {
+  return endsMs === Number.POSITIVE_INFINITY ? { id } : { id, endsMs }
 }
 
 /** The declines that a rule may take away, by their ids. */
-function* allowedBy({ action, file }: Rule, declining: ReadonlyMap<string, Rule>) {
+function* allowedBy({ action, on, file }: Rule, declining: ReadonlyMap<string, Rule>) {
   if (action.does !== 'allow') return
   const owner = organizationOf(file)
   for (const id of action.over === 'all' ? declining.keys() : action.over) {
     const rule = declining.get(id)
-    if (rule !== undefined && (owner === '' || ['', owner].includes(organizationOf(rule.file)))) {
-      yield id
-    }
+    if (rule === undefined || !rule.on.some((kind) => on.includes(kind))) continue
+    if (owner === '' || ['', owner].includes(organizationOf(rule.file))) yield id
   }
 }
 

@@ -63,7 +63,7 @@ it('what a later pack keeps fills for its time, and its rules wait for the longe
 
 it('what an allowance may except waits until the log has told what it can, and no longer', async () => {
   const { note, told, seeding } = world()
-  const allowing = { ...second, exceptedIds: ['r2', 'r3'] }
+  const allowing = { ...second, excepted: [{ id: 'r2' }, { id: 'r3' }] }
   await note([], t0)
   await note([allowing], t0 + 1)
   const waiting = await seeding([allowing], t0 + 1)
@@ -73,6 +73,15 @@ it('what an allowance may except waits until the log has told what it can, and n
     ['r1', t0 + hourMs],
     ['r2', t0 + hourMs],
   ])
+})
+
+it('what an allowance may except waits no longer than that lasts', async () => {
+  const { note, seeding } = world()
+  const allowing = { ...first, ruleIds: [], excepted: [{ id: 'r2', endsMs: t0 + 60_000 }] }
+  await note([], t0)
+  await note([allowing], t0 + 1)
+  expect(await seeding([allowing], t0 + 2)).toEqual([['r2', t0 + 60_000]])
+  expect(await seeding([allowing], t0 + 60_000)).toEqual([])
 })
 
 it('a pack that comes back within the hour goes on, a later one begins anew', async () => {

@@ -70,7 +70,7 @@ it.each([
 /** For each memory, the rules that wait for it because they decline what a rule on it may allow. */
 function exceptedBy(allow: unknown, when: string, more: Record<string, unknown> = {}): unknown {
   const rules = [
-    { id: 'large', when: 'amount > 500' },
+    { id: 'large', when: 'amount > 500', on: ['Authorization', 'PreAuthorization'] },
     { id: 'abroad', when: 'foreign', seeding: 'enforce' },
     { id: 'tried', when: 'foreign', mode: 'shadow' },
     { id: 'noted', when: 'foreign', decline: undefined, review: 'approve' },
@@ -79,7 +79,11 @@ function exceptedBy(allow: unknown, when: string, more: Record<string, unknown> 
   ]
   const files = { 'windows.yaml': windows, 'a.rules.yaml': rulesText(rules) }
   const { memories = [] } = packOfFiles(files)
-  return memories.flatMap(({ key, exceptedIds }) => (exceptedIds ? [[key, exceptedIds]] : []))
+  return memories.flatMap(({ key, excepted }) =>
+    excepted
+      ? [[key, excepted.map(({ id, endsMs }) => (endsMs === undefined ? id : [id, endsMs]))]]
+      : [],
+  )
 }
 
 it('what a rule allows waits for all that this one looks at, whichever way it looks', () => {
@@ -95,6 +99,28 @@ it('what a rule allows waits for all that this one looks at, whichever way it lo
   expect(exceptedBy(['large'], 'merchant_seen', { seeding: 'enforce' })).toEqual([])
 })
 
+it('what a rule allows waits no longer than that rule lasts, and not where it is about other asks', () => {
+  const expires = '2026-03-02'
+  const endsMs = Date.parse('2026-03-02T12:00:00Z')
+  expect(exceptedBy(['large'], 'merchant_seen', { expires })).toEqual([
+    ['card merchants', [['large', endsMs]]],
+  ])
+  expect(exceptedBy('all', 'merchant_seen', { on: ['CashWithdrawal'] })).toEqual([
+    ['card merchants', ['seen']],
+  ])
+})
+
+it('what two rules allow waits until the last of them has expired', () => {
+  const known = { when: 'merchant_seen', decline: undefined, allow: ['large'] }
+  const excepted = (...expires: (string | undefined)[]) => {
+    const rules = expires.map((day, i) => ({ ...known, id: `known-${i}`, expires: day }))
+    const text = rulesText([{ id: 'large', when: 'amount > 500' }, ...rules])
+    return packOfFiles({ 'a.rules.yaml': text }).memories![0]!.excepted
+  }
+  expect(excepted('2026-03-02', '2026-03-01')).toEqual(excepted('2026-03-02'))
+  expect(excepted(undefined, '2026-03-01')).toEqual([{ id: 'large' }])
+})
+
 it('what one organization allows keeps no rule of another waiting', () => {
   const rule = (id: string, more: Record<string, unknown>) => rulesText([{ id, ...more }])
   const { memories = [] } = packOfFiles({
@@ -107,7 +133,7 @@ it('what one organization allows keeps no rule of another waiting', () => {
       allow: 'all',
     }),
   })
-  expect(memories.map(({ exceptedIds }) => exceptedIds)).toEqual([['base', 'own']])
+  expect(memories.map(({ excepted }) => excepted)).toEqual([[{ id: 'base' }, { id: 'own' }]])
 })
 
 it('what a pack keeps has the same key in another, whatever its filters are, and its length', () => {
