@@ -28,7 +28,9 @@ async function openDesk(onLook: () => Promise<void>) {
   const board = createNoticeBoard({ store, intervalMs: never, onState() {}, onLook() {} })
   onTestFinished(board.stop)
   await board.follow('another', () => {})
-  const options = { aggregates, clock, board, intervalMs: 5, onChange() {} }
+  const changes: (readonly string[])[] = []
+  const onChange = () => changes.push(desk.seeding())
+  const options = { aggregates, clock, board, intervalMs: 5, onChange }
   const desk = await openMemoryDesk({ ...options, pack: packOf('one', []) })
   onTestFinished(desk.stop)
   const isNoted = async () => {
@@ -36,18 +38,18 @@ async function openDesk(onLook: () => Promise<void>) {
     return found?.value.includes('week') === true
   }
   /** Until it is written since when the window is kept, and whoever could miss it had the time to. */
-  const begin = async () => {
-    desk.setPack(packOf('two', [{ ...week, ruleIds: ['r1'] }]))
+  const begin = async (window = 'week') => {
+    desk.setPack(packOf('two', [{ ...week, window, ruleIds: ['r1'] }]))
     await expect.poll(isNoted).toBe(true)
     await sleep(20)
   }
-  return { board, desk, begin }
+  return { board, desk, begin, changes }
 }
 
 it('keeps a rule in shadow whose window begins while the board looks', async () => {
   let release = () => {}
   let held = Promise.resolve()
-  const { board, desk, begin } = await openDesk(() => held)
+  const { board, desk, begin, changes } = await openDesk(() => held)
   held = new Promise((resolve) => {
     release = resolve
   })
@@ -58,6 +60,15 @@ it('keeps a rule in shadow whose window begins while the board looks', async () 
   await looking
   await expect.poll(() => desk.unseeded()).toBe(1)
   expect(desk.seeding()).toEqual(['r1'])
+  expect(changes).toEqual([['r1']])
+})
+
+it('keeps a rule in shadow whose window counts over all cards, and does not ask the log for it', async () => {
+  const { board, desk, begin } = await openDesk(async () => {})
+  await begin('')
+  await board.look()
+  expect(desk.seeding()).toEqual(['r1'])
+  expect(desk.unseeded()).toBe(0)
 })
 
 it('keeps a rule in shadow whose window begins while the board cannot be read', async () => {

@@ -28,6 +28,8 @@ it.each([
   ['amount > windows.month.sum * 2', [month]],
   ['windows.asks.distinct == 1', [asks]],
   ['(windows.asks.count > 1 ? amount : 0) > 5', [asks]],
+  ['windows.asks.count > 1 ? foreign : amount > 50', [asks]],
+  ['foreign ? !merchant_seen : country_seen', ['card merchants']],
   ['windows.usual.average > 100', [usual]],
   ['amount > windows.usual.average + 3 * windows.usual.deviation', [usual]],
   ['windows.usual.deviation > 60 && windows.usual.count > 5', [usual]],
