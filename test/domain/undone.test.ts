@@ -48,6 +48,7 @@ function openWorld(
       ledger.operate(accountId, operation, pack, nowMs)
     },
     account: () => book.account()!,
+    card: () => book.card('C1')!,
   }
 }
 
@@ -87,6 +88,72 @@ describe('the rest of a total that was approved in part', () => {
     world.say(first, '000')
     // As if it had been approved whole at once: 150, and 30 of that taken back.
     expect(world.account().heldMinor).toBe(120)
+    expectReplayed(world)
+  })
+})
+
+describe('a part of an ask', () => {
+  it('is not approved where a ceiling would take back what that part leaves', () => {
+    const switches = { partialApproval: true, partialReversalAmount: 'remaining' } as const
+    const world = openWorld(switches, {}, 30)
+    world.tell({ eventId: 'E1', requestType: 'PartialReversal', amountMinor: 100 })
+    const ask = { amountMinor: 300, partialApprovalSupported: true }
+    expect(world.tell({ ...ask, eventId: 'E2' })).toBe('116')
+    world.adjust(70)
+    expect(world.tellPart({ ...ask, eventId: 'E3' })).toBeNull()
+    expect(world.account().heldMinor).toBe(100)
+  })
+
+  it('takes the charge on cash abroad back with it, also where a second delivery did not say its country', () => {
+    const crossBorder = { fixedMinor: {}, percentMillionths: 100_000 }
+    const world = openWorld({ partialApproval: true, crossBorder }, {}, 100)
+    const cash = { eventId: 'E1', requestType: 'CashWithdrawal' } as const
+    const { merchant } = eventOf({ eventId: '' })
+    const first = { ...cash, amountMinor: 150, partialApprovalSupported: true }
+    expect(world.tellPart({ ...first, merchant: { ...merchant, country: 'GB' } })).toBe(100)
+    world.adjust(500)
+    world.say({ ...first, merchant: { ...merchant, country: '' } }, '000')
+    expect(world.tell({ ...cash, eventId: 'E2', amountMinor: 40 })).toBe('000')
+    world.say(first, '176')
+    const { postedMinor, chargesTakenMinor, chargesPendingMinor } = world.account()
+    expect([postedMinor, chargesTakenMinor, chargesPendingMinor]).toEqual([560, 0, 0])
+    expectReplayed(world)
+  })
+})
+
+describe('an ask that its reversal came before', () => {
+  const lite = { type: 'lite', swipesLeft: 1 } as const
+  const reversal = { eventId: 'E1', requestType: 'PartialReversal', amountMinor: 100 } as const
+  const ask = { eventId: 'E2', amountMinor: 100 }
+
+  it('uses a swipe when the default approves it all the same', () => {
+    const world = openWorld({}, lite)
+    world.tell(reversal)
+    expect(world.tell(ask)).toBe('175')
+    world.say(ask, '000')
+    expect(world.card()).toMatchObject({ swipesLeft: 0, status: 'Terminated' })
+    expectReplayed(world)
+  })
+
+  it('is in the sums when the default approves, declines and approves it', () => {
+    const world = openWorld()
+    world.tell(reversal)
+    world.tell(ask)
+    for (const said of ['000', '176', '000'] as const) world.say(ask, said)
+    expect(world.tell({ eventId: 'E3', amountMinor: 50 })).toBe('000')
+    expect(world.account().heldMinor).toBe(50)
+    expectReplayed(world)
+  })
+
+  it('keeps no swipe of another that is undone', () => {
+    const world = openWorld({}, lite)
+    world.tell(reversal)
+    world.tell(ask)
+    const other = { eventId: 'E3', amountMinor: 30 }
+    expect(world.tell(other)).toBe('000')
+    expect(world.card().status).toBe('Terminated')
+    world.say(other, '176')
+    expect(world.card()).toMatchObject({ swipesLeft: 1, status: 'Active' })
     expectReplayed(world)
   })
 })

@@ -542,7 +542,7 @@ export function createNaiveModel(options: NaiveOptions) {
       world.usedUnblocks.delete(`${cardId} ${gone.unblockedMid}`)
       t.unblocked = false
     }
-    if (!t.asked && t.S === 0) t.swiped = ''
+    if (t.asks.every((ask) => ask.absorbed) && t.S === 0) t.swiped = ''
   }
 
   function swipesLeftOf(world: World, cardId: string): number {
@@ -683,7 +683,7 @@ export function createNaiveModel(options: NaiveOptions) {
       if (!partial || availableMinor <= 0 || shortMinor >= q) return answer('116')
       // A part of it would not hold that part.
       const part: Sums = { ...next, [k]: next[k] - shortMinor }
-      if (H(part, N(part)) !== N(part)) return answer('116')
+      if (H(part, N(part)) !== N(part) || booking.reversedMinor > 0) return answer('116')
       effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
       effects.push({ kind: 'swipe', key, cardId: card.cardId })
       return answer('000', amountMinor - shortMinor)
@@ -1113,7 +1113,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const { effects, key, anomalies, unmatched } = standIn(event, card, arrivalMs, said)
     if (unmatched !== null) return { ...plain, unmatched }
     // The sums of an absorbed ask are kept already.
-    const booked = wasAbsorbed ? effects.filter(({ kind }) => kind === 'name') : effects
+    const booked = wasAbsorbed
+      ? effects.map((each) => (each.kind === 'ask' ? { ...each, addedMinor: 0 } : each))
+      : effects
     record(card, key, booked, arrivalMs, event.merchant)
     // It was asked when it was absorbed.
     if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true, again: true })
@@ -1164,7 +1166,12 @@ export function createNaiveModel(options: NaiveOptions) {
     }
     const t = fold().transactions.get(key)
     const eventKey = keyOfEvent(event)
-    if (!t?.asks.some((ask) => ask.eventKey === eventKey)) return
+    const gone = t?.asks.find((ask) => ask.eventKey === eventKey)
+    if (gone === undefined) return
+    delivery.absorbed = false
+    // Also where a person has taken a later one off the list.
+    const { unblockedMid: mid } = gone
+    if (mid !== '' && !card.unblockedMids.includes(mid)) card.unblockedMids.push(mid)
     record(card, key, [{ kind: 'undo', key, eventKey, cardId: card.cardId }], arrivalMs, noMerchant)
     const { swipesLeft } = cardState(fold(), card, 0)
     const { postedMinor, heldMinor } = balances(fold(), card.accountId)
@@ -1576,6 +1583,8 @@ function add(t: Sums, share: Sums['asks'][number]): void {
   }
   part.addedMinor += share.addedMinor
   part.reopened ||= share.reopened
+  part.absorbed &&= share.absorbed
+  part.foreign ||= share.foreign
   part.fixed = Math.max(part.fixed, share.fixed)
   part.millionths = Math.max(part.millionths, share.millionths)
   part.plus = Math.max(part.plus, share.plus)

@@ -2,6 +2,7 @@ import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
 import {
   type AskShare,
   copyTransaction,
+  isAbsorbed,
   maxAskShares,
   type Transaction,
 } from '../record/transaction.ts'
@@ -16,7 +17,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     addedMinor: hold.addedMinor + (hold.overtakenMinor ?? 0) + (part?.addedMinor ?? 0),
     unblockedMid: part?.unblockedMid ?? hold.unblockedMid,
     reopened: t.expired || (part?.reopened ?? false),
-    abroad: hold.abroad ?? false,
+    abroad: hold.abroad ?? part?.abroad ?? false,
     adjustment: raisedBy(part?.adjustment ?? null, hold.adjustment ?? null),
     expiresAtMs: null,
   }
@@ -108,10 +109,8 @@ export function undoHold(
 ): Transaction {
   const share = t.asks.find((ask) => ask.eventKey === eventKey)
   if (share === undefined) return t
-  // An absorbed ask was declined, so nothing is held for it, and it keeps nothing open.
-  const next = t.asks
-    .slice(t.asks.indexOf(share) + 1)
-    .find((ask) => (ask.expiresAtMs ?? t.expiresAtMs) !== 0)
+  // An absorbed ask keeps nothing open.
+  const next = t.asks.slice(t.asks.indexOf(share) + 1).find((ask) => !isAbsorbed(ask, t))
   const left = heirKey === '' ? share.addedMinor : 0
   const untilMs = expiresAtMs ?? t.expiresAtMs
   const asks = t.asks

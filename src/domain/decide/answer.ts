@@ -5,6 +5,7 @@ import { isSafe, knowsCard, type View } from '../change/view.ts'
 import { type CardEvent, isAsk } from '../record/event.ts'
 import { type Answer, type EventRecord, forGood } from '../record/event-record.ts'
 import { repeatedIdCode } from '../record/response-code.ts'
+import { maxAskShares } from '../record/transaction.ts'
 import { type Anomaly, namingAnomalies } from './anomaly.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { bookConsequences } from './consequence.ts'
@@ -110,12 +111,19 @@ function approvedRest(
 ): Step | null {
   const minorOf = (answer: Answer) => answer.approvedAmountMinor ?? event.amountMinor ?? 0
   const restMinor = minorOf(said) - minorOf(record.answer)
-  if (restMinor <= 0 || record.unmatched !== '') return null
+  if (restMinor <= 0 || !isBooked(view)) return null
   const draft = openDraft(view, receivedAtMs)
   if (!holds(record, slot)) draft.make({ type: 'claimed', slot })
   draft.make({ type: 'answerChanged', answer: said })
   raiseAsk(draft, event, pack, restMinor)
   return isSafe(draft.view) ? committed(draft, said) : null
+}
+
+/** What could not be booked has nothing in the sums that could be more. */
+function isBooked({ transaction: { asks }, eventKey, event }: View): boolean {
+  // The share of one of very many asks is no longer kept.
+  const mayBeDropped = asks.length >= maxAskShares && event?.unmatched === ''
+  return mayBeDropped || asks.some((ask) => ask.eventKey === eventKey)
 }
 
 function decideNew({ event, slot, receivedAtMs, said }: Delivery, view: View, pack: Pack): Step {

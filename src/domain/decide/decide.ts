@@ -118,6 +118,8 @@ function shortOfFunds(ask: Ask): number | null {
   const { partialApproval } = ask.pack.switches
   const partial = partialApproval && ask.event.partialApprovalSupported
   if (!partial || available <= 0 || short >= ask.sums.netRise) return null
+  // A ceiling speaks of all that is asked for: of a part it would take back what it leaves.
+  if (ask.sums.reversedMinor > 0) return null
   // A part that holds more than itself would hold more than there is.
   return isAdjusted(ask, ask.sums.netMinor - short) ? null : short
 }

@@ -3,7 +3,7 @@ import { expiryWithout } from '../change/hold.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
-import type { Transaction } from '../record/transaction.ts'
+import { isAbsorbed, type Transaction } from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
@@ -40,8 +40,10 @@ export function bookStandIn(
 
   nameTransaction(draft)
   rememberAsk(draft, event, true, pack.remembers)
-  // The sums of an absorbed ask are kept already.
-  if (ask.amountMinor > 0 && !(view.event?.absorbed ?? false)) {
+  if (ask.amountMinor > 0 && isKept(view)) {
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, 0, '') })
+    if (ask.swipes) draft.make({ type: 'swipeUsed' })
+  } else if (ask.amountMinor > 0) {
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
     // What was approved is held, also where the checks would have found no cover for it.
     const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
@@ -52,6 +54,11 @@ export function bookStandIn(
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
   const anomalies = [...askAnomalies(ask), ...namingAnomalies(view)]
   return { ...decided, anomalies, unmatched: '', changes: draft.changes, after: draft.view }
+}
+
+/** The sums of an absorbed ask are kept already, unless a default decline took them out. */
+function isKept({ event }: View): boolean {
+  return event?.absorbed === true && event.answer.decidedBy === 'engine'
 }
 
 /** Books what the default approved above the part that we had approved. */
@@ -103,6 +110,6 @@ function heirOf(t: Transaction, eventKey: string, { switches }: Pack): string {
 }
 
 function isSwipeUnused({ card, transaction }: View): boolean {
-  const used = transaction.asks.length > 0 || transaction.settledMinor > 0
-  return card.type === 'lite' && transaction.swiped && !used
+  const used = transaction.asks.some((ask) => !isAbsorbed(ask, transaction))
+  return card.type === 'lite' && transaction.swiped && !used && transaction.settledMinor === 0
 }

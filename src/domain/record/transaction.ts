@@ -123,6 +123,11 @@ export function isAsked(t: Transaction): boolean {
   return t.asks.length > 0
 }
 
+/** An absorbed ask was declined: nothing is held for it, so it lasts for no time; earlier releases did not say it. */
+export function isAbsorbed(ask: AskShare, { expiresAtMs }: Transaction): boolean {
+  return (ask.expiresAtMs ?? expiresAtMs) === 0
+}
+
 function authorizedTotal(t: Transaction): number {
   return Math.max(t.preauthorizedMinor, t.authorizedMinor)
 }
