@@ -200,7 +200,7 @@ function compareWalk(world: Walk): void {
   const dayIn = (ms: number, country: string) => dayOf[world.zones[country] ?? world.zone]!(ms)
   const model = createNaiveModel({ ...world, dayOf: dayIn, ...says })
   const named = new Set<string>()
-  world.steps.forEach((step, i) => {
+  const isExact = world.steps.every((step, i) => {
     const where = () => `seed ${seed}, step ${i}: ${JSON.stringify(step)}`
     if (step.kind === 'expire') {
       ledger.sweep(pack, step.nowMs)
@@ -229,6 +229,9 @@ function compareWalk(world: Walk): void {
       for (const id of [transactionId, originalTransactionId]) named.add(`${cardId} ${id}`)
     }
     const [ours, theirs] = [stateOf(ledger, world, pack), naiveStateOf(model, world)]
+    // What an undone ask gives back may leave the safe integers: from there on nothing is promised.
+    const sums = theirs.accounts.flatMap((account) => Object.values(account))
+    if (!sums.every(Number.isSafeInteger)) return false
     if (world.isLarge) expectEqual(withoutSpent(ours), withoutSpent(theirs), where)
     else expectEqual(ours, theirs, where)
     const last = i === world.steps.length - 1
@@ -237,8 +240,9 @@ function compareWalk(world: Walk): void {
       if (!world.isLarge) compareShared(ledger, model, world, pack, where)
       compareFamiliarity(ledger, model, world, where)
     }
+    return true
   })
-  for (const place of named) {
+  for (const place of isExact ? named : []) {
     const [cardId = '', id = ''] = place.split(' ')
     const where = () => `seed ${seed}, transaction ${place}, at the end`
     expectEqual(transactionAt(ledger, world, cardId, id), model.transaction(cardId, id), where)
@@ -422,8 +426,8 @@ describe('random walks', () => {
   )
 
   // What an undone ask had opened again was kept open by a later one that was absorbed; the rest of a
-  // part that was told stood with a later total, and went with it.
-  it.each([1_343])(
+  // part that was told stood with a later total, and went with it; so was what could not be booked raised.
+  it.each([1_343, 78_167, 116_944])(
     'agree where they did not once with late default decisions, in walk %i',
     (seed) => compareWalk(crossedWalk(seed)),
   )
