@@ -22,9 +22,13 @@ function openWorld(
   const open = { ...realCard(cardOf({})), ...card }
   ledger.operate(accountId, { type: 'open', account, card: open, givesBalance: true }, pack, 0)
   let nowMs = 1_000
-  const deliver = (event: Partial<CardEvent> & { eventId: string }, said: '000' | '176' | null) => {
+  const deliver = (
+    event: Partial<CardEvent> & { eventId: string },
+    said: '000' | '176' | null,
+    approvedAmountMinor: number | null = null,
+  ) => {
     const answer = { decidedBy: 'default', cause: 'deadline', ruleId: '' } as const
-    const byDefault = { ...answer, rulesVersion: 'test', approvedAmountMinor: null }
+    const byDefault = { ...answer, rulesVersion: 'test', approvedAmountMinor }
     return ledger.deliver(
       {
         event: eventOf({ ...(isAsk(eventOf(event)) ? {} : { final: false }), ...event }),
@@ -88,6 +92,18 @@ describe('the rest of a total that was approved in part', () => {
     world.say(first, '000')
     // As if it had been approved whole at once: 150, and 30 of that taken back.
     expect(world.account().heldMinor).toBe(120)
+    expectReplayed(world)
+  })
+
+  it('is not added where an earlier total stands above the part', () => {
+    const world = openWorld(totals)
+    world.tell({ eventId: 'E1', amountMinor: 30 })
+    const later = { eventId: 'E2', amountMinor: 50 }
+    // Told before a failover, when the earlier total was not there.
+    world.say(later, '000', 20)
+    expect(world.account().heldMinor).toBe(30)
+    world.say(later, '000')
+    expect(world.account().heldMinor).toBe(50)
     expectReplayed(world)
   })
 })

@@ -697,7 +697,13 @@ export function createNaiveModel(options: NaiveOptions) {
   }
 
   /** A default approve, which is a stand-in: no check is asked. */
-  function standIn(event: CardEvent, card: NaiveCard, arrivalMs: number, said: NaiveSaid) {
+  function standIn(
+    event: CardEvent,
+    card: NaiveCard,
+    arrivalMs: number,
+    said: NaiveSaid,
+    wasAbsorbed: boolean,
+  ) {
     const account = accountOf(card.accountId)
     const world = fold()
     const { key, naming, joins } = place(world, event)
@@ -719,7 +725,8 @@ export function createNaiveModel(options: NaiveOptions) {
         ? Math.max(t.P, t.A) + amountMinor - t[booking.k]
         : booking.addedMinor
     const shortMinor = amountMinor - (said.approvedAmountMinor ?? amountMinor)
-    const addedMinor = Math.max(0, wholeMinor - shortMinor)
+    // The sums of an absorbed ask are kept already.
+    const addedMinor = wasAbsorbed ? 0 : Math.max(0, wholeMinor - shortMinor)
     const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
     const effects: Effect[] = [...naming, { ...booking, addedMinor }, swipe]
     const after = fold([...effects, ...chargesOf(account, key, effects)])
@@ -1110,13 +1117,15 @@ export function createNaiveModel(options: NaiveOptions) {
   ): NaiveAnswer {
     const plain = { ...said, anomalies: [], unmatched: null }
     if (card === undefined) return { ...plain, unmatched: 'unknown card' }
-    const { effects, key, anomalies, unmatched } = standIn(event, card, arrivalMs, said)
+    const { effects, key, anomalies, unmatched } = standIn(
+      event,
+      card,
+      arrivalMs,
+      said,
+      wasAbsorbed,
+    )
     if (unmatched !== null) return { ...plain, unmatched }
-    // The sums of an absorbed ask are kept already.
-    const booked = wasAbsorbed
-      ? effects.map((each) => (each.kind === 'ask' ? { ...each, addedMinor: 0 } : each))
-      : effects
-    record(card, key, booked, arrivalMs, event.merchant)
+    record(card, key, effects, arrivalMs, event.merchant)
     // It was asked when it was absorbed.
     if (wasAbsorbed) asks.push({ event, atMs: arrivalMs, approved: true, again: true })
     else remember(event, arrivalMs, true)
@@ -1140,7 +1149,12 @@ export function createNaiveModel(options: NaiveOptions) {
     if (restMinor <= 0 || answer.unmatched !== null) return false
     const t = transactionOf(fold(), key)
     const { booking } = bookingFor(event, card, key, t, arrivalMs, '')
-    const effect: Effect = { ...booking, addedMinor: restMinor, isRest: true }
+    const at = t.asks.findIndex((ask) => ask.eventKey === booking.eventKey)
+    const later = t.asks.slice(at + 1).filter(({ k }) => k === booking.k)
+    // A total, and those after it, never say more than the whole of it.
+    const mostMinor = booking.addedMinor + total(later.map((ask) => ask.addedMinor))
+    const addedMinor = Math.min(restMinor, mostMinor)
+    const effect: Effect = { ...booking, addedMinor, isRest: true }
     const account = accountOf(card.accountId)
     if (!isSafe(fold([effect, ...chargesOf(account, key, [effect])]), key, account)) return false
     record(card, key, [effect], arrivalMs, event.merchant)

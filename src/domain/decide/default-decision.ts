@@ -65,7 +65,8 @@ function isKept({ event }: View): boolean {
 export function raiseAsk(draft: Draft, event: CardEvent, pack: Pack, restMinor: number): void {
   const ask = openAsk(event, draft.view, pack, draft.atMs)
   const overtakenMinor = Math.min(restMinor, laterMinor(ask))
-  const hold = holdOf(ask, restMinor - overtakenMinor, '')
+  // An earlier total may have stood above what was approved.
+  const hold = holdOf(ask, Math.min(restMinor - overtakenMinor, ask.sums.addedMinor), '')
   draft.make({
     type: 'holdPlaced',
     hold: overtakenMinor === 0 ? hold : { ...hold, overtakenMinor },
