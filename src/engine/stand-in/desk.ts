@@ -7,6 +7,8 @@ import type { CachedAccount } from '../memory/cache.ts'
 import { openWorkingBook } from '../memory/working-book.ts'
 
 export interface StandInDesk {
+  /** Whether the store is known to be away. */
+  readonly isAway: boolean
   /** Memory with what a command that failed was to write; the cache must forget it, this need not. */
   keep(cached: CachedAccount): void
   kept(aggregate: string): CachedAccount | undefined
@@ -60,6 +62,9 @@ export function createStandInDesk(clock: Clock): StandInDesk {
   }
 
   return {
+    get isAway() {
+      return isAway
+    },
     keep(cached) {
       if (cached.loaded && kept.size < maxKept && !kept.has(cached.aggregate)) {
         kept.set(cached.aggregate, cached)

@@ -25,6 +25,8 @@ export interface StandInWatch {
 
 /** What waits this long may not be committed in time: memory is asked whether it would approve. */
 const standInAfterMs = 120
+/** What is committed while a part of the store is away has left by then. The rest of the budget is for a machine that stalls. */
+const standInAwayAfterMs = 40
 const lookMs = 20
 
 export function createStandInWatch(options: StandInWatchOptions): StandInWatch {
@@ -36,9 +38,10 @@ export function createStandInWatch(options: StandInWatchOptions): StandInWatch {
     timer = undefined
     if (open.size === 0 || isOver()) return
     const pack = options.pack()
+    const afterMs = desk.isAway ? standInAwayAfterMs : standInAfterMs
     const nowMonoMs = clock.monoMs()
     for (const item of open.values()) {
-      if (nowMonoMs - item.enqueuedMonoMs < standInAfterMs) continue
+      if (nowMonoMs - item.enqueuedMonoMs < afterMs) continue
       if (item.said !== null || item.saidInFlight !== null || !isAsk(item.event)) continue
       if (approves(item, pack)) onStandIn(item.slot)
     }
