@@ -1,17 +1,19 @@
 import { systemClock } from './clock.ts'
 import type { Logger } from './telemetry/logger.ts'
 
-/** npm passes on what the terminal sends to its command as well: a single Ctrl-C is heard twice, some milliseconds apart. */
+/**
+ * npm passes on what its command is sent as well by a terminal, `timeout` or whoever else stops all processes of a group:
+ * one Ctrl-C or SIGTERM is heard twice, some milliseconds apart.
+ */
 const echoMs = 500
 
-/** Tells the echo of a Ctrl-C from another one. */
+/** Tells the echo of a signal from another one. */
 export function createEcho(): (signal: string) => boolean {
-  let heardMonoMs = Number.NEGATIVE_INFINITY
+  const heardMonoMs = new Map<string, number>()
   return (signal) => {
-    if (signal !== 'SIGINT') return false
     const nowMonoMs = systemClock.monoMs()
-    const isEcho = nowMonoMs - heardMonoMs < echoMs
-    if (!isEcho) heardMonoMs = nowMonoMs
+    const isEcho = nowMonoMs - (heardMonoMs.get(signal) ?? Number.NEGATIVE_INFINITY) < echoMs
+    if (!isEcho) heardMonoMs.set(signal, nowMonoMs)
     return isEcho
   }
 }

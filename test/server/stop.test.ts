@@ -172,20 +172,22 @@ describe('stopping', () => {
     })
   }
 
-  it('ends in order after a Ctrl-C that npm passes on once more, and at once after a second one', async () => {
-    // The engine hangs, so that the first one is still at work when the second comes.
-    for (const pauseMs of [15, 700]) {
-      server.disturb({ type: 'hang', ms: 2_000 })
-      await sleep(50)
-      const exit = once(server.child, 'exit')
-      server.child.kill('SIGINT')
-      await sleep(pauseMs)
-      server.child.kill('SIGINT')
-      const [code] = await exit
-      expect(code).toBe(pauseMs === 15 ? 0 : 1)
-      await start()
-    }
-  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`ends in order after a ${signal} that npm passes on once more, and at once after a second one`, async () => {
+      // The engine hangs, so that the first one is still at work when the second comes.
+      for (const pauseMs of [15, 700]) {
+        server.disturb({ type: 'hang', ms: 2_000 })
+        await sleep(50)
+        const exit = once(server.child, 'exit')
+        server.child.kill(signal)
+        await sleep(pauseMs)
+        server.child.kill(signal)
+        const [code] = await exit
+        expect(code).toBe(pauseMs === 15 ? 0 : 1)
+        await start()
+      }
+    })
+  }
 
   it('waits for no connection that is idle, half sent or kept alive', async () => {
     const port = Number(new URL(server.url).port)
@@ -247,7 +249,7 @@ describe('stopping', () => {
     await sleep(600)
     server.child.kill('SIGTERM')
     await load.stop()
-    const [code, tookMs] = await end('SIGTERM')
+    const [code, tookMs] = await end('SIGINT')
     expect(code).toBe(1)
     expect(tookMs).toBeLessThan(1_000)
 

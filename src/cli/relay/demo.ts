@@ -121,8 +121,8 @@ async function show(
     const limit = options.seconds === undefined ? ', Ctrl-C to stop' : ''
     leaveStop()
     const { figures, transactions } = await drive(simulation, `arbiter demo${limit}`)
-    // The Ctrl-C that ended the traffic may come once more.
-    isEcho('SIGINT')
+    // The signal that ended the traffic may come once more.
+    for (const signal of stopSignals) isEcho(signal)
     hearStop()
     const booked = await untilBooked(server)
     if (!booked) complain('the server has not booked everything yet: the audit may differ')
