@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { indexes } from '../engine/format/layout.ts'
 import type { Store } from '../store/port.ts'
+import { createAttemptPlaces } from './attempt-places.ts'
 import { type Attempted, type Courier, type DueEntry, dueEntryOf } from './courier.ts'
 import type { AttemptResult, Endpoint } from './endpoint.ts'
 import { readDueSortKey } from './event.ts'
@@ -50,9 +51,6 @@ interface Lane {
   isDrained: boolean
 }
 
-const maxFlying = 256
-/** Endpoints that fail have only so many of them: the others never wait for these. */
-const maxFlyingFailing = 64
 const maxFlyingInLane = 8
 const maxSettlingInLane = 64
 /** Read at once of what is due for an endpoint that is well. */
@@ -68,10 +66,8 @@ const maxLanes = 10_000
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { store, clock, courier } = options
   const lanes = new Map<string, Lane>()
-  const crowded = new Set<Lane>()
-  let flying = 0
+  const places = createAttemptPlaces<Lane>()
   let settling = 0
-  let failing = 0
   let position = ''
   let stopped = false
 
@@ -98,21 +94,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (lanes.size <= maxLanes) return
     for (const [webhookId, lane] of lanes) {
       if (lanes.size <= maxLanes) return
-      if (isIdle(lane)) lanes.delete(webhookId)
+      if (isAtRest(lane) && !lane.isFilling) lanes.delete(webhookId)
     }
   }
 
-  const isIdle = ({ flying, settling, isFilling }: Lane) =>
-    flying.size + settling.size === 0 && !isFilling
+  const isAtRest = ({ flying, settling }: Lane) => flying.size + settling.size === 0
+
+  const isFailing = ({ failures }: Lane) => (failures ?? 0) > 0
 
   function roomIn(lane: Lane): number {
-    const free = maxFlying - flying
-    if (lane.failures === 0) {
-      const unsettled = maxSettlingInLane - lane.settling.size
-      return Math.min(maxFlyingInLane - lane.flying.size, unsettled, free)
-    }
-    const share = lane.failures === null ? free : maxFlyingFailing - failing
-    return Math.min(1 - lane.flying.size - lane.settling.size, share, free)
+    const { flying, settling } = lane
+    const room = places.roomFor(lane, isFailing(lane))
+    if (lane.failures !== 0) return Math.min(1 - flying.size - settling.size, room)
+    return Math.min(maxFlyingInLane - flying.size, maxSettlingInLane - settling.size, room)
   }
 
   async function fill(lane: Lane): Promise<void> {
@@ -124,20 +118,23 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       do {
         lane.isAsked = false
-        await fillOnce(lane)
+        if (await fillOnce(lane)) places.wait(lane, isFailing(lane))
+        else places.waitNoMore(lane)
       } while (lane.isAsked && !stopped)
     } catch (error) {
+      places.waitNoMore(lane)
       options.onTrouble(error)
     } finally {
       lane.isFilling = false
     }
   }
 
-  async function fillOnce(lane: Lane): Promise<void> {
+  /** Whether it has no place, and must wait for one. */
+  async function fillOnce(lane: Lane): Promise<boolean> {
     if (!options.owns(lane.webhookId) || clock.monoMs() < lane.restUntilMonoMs) {
       // Another may send it by then, or its time may be another.
       drop(lane)
-      return
+      return false
     }
     const { organizationId, webhookId } = lane
     const endpoint = await options.endpointOf(organizationId, webhookId)
@@ -146,16 +143,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const room = roomIn(lane)
     if (room <= 0) {
       if (lane.failures !== 0) drop(lane)
-      if (lane.flying.size + lane.settling.size === 0) crowded.add(lane)
-      return
+      return isAtRest(lane)
     }
     if (endpoint === null || !endpoint.enabled) {
       drop(lane)
       await giveUpWaiting(lane)
-      return
+      return false
     }
     if (lane.queue.length === 0) {
-      if (lane.isDrained) return
+      if (lane.isDrained) return false
       // Said before the read: what is made meanwhile takes it back.
       lane.isDrained = true
       const nowMs = clock.nowMs()
@@ -164,9 +160,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       lane.queue = waiting.filter(({ dueMs }) => dueMs <= nowMs)
       if (lane.queue.length === count) lane.isDrained = false
     }
-    for (const entry of lane.queue.splice(0, Math.min(room, roomIn(lane)))) {
-      void attempt(lane, entry, endpoint)
-    }
+    const ready = lane.queue.splice(0, Math.max(0, Math.min(room, roomIn(lane))))
+    for (const entry of ready) void attempt(lane, entry, endpoint)
+    return lane.queue.length > 0 && isAtRest(lane)
   }
 
   /** Its endpoint is asked for after that was read: it may have been made, or enabled, just now. */
@@ -196,10 +192,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function attempt(lane: Lane, entry: DueEntry, endpoint: Endpoint): Promise<void> {
-    const isFailing = (lane.failures ?? 0) > 0
+    const leave = places.take(isFailing(lane))
     lane.flying.add(entry.eventId)
-    flying++
-    if (isFailing) failing++
     try {
       const attempted = await courier.deliver(entry, endpoint)
       if (attempted !== null) {
@@ -211,10 +205,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       options.onTrouble(error)
     } finally {
       lane.flying.delete(entry.eventId)
-      flying--
-      if (isFailing) failing--
-      void fill(lane)
-      fillCrowded()
+      leave()
+      for (const next of [...places.next(), lane]) void fill(next)
     }
   }
 
@@ -257,17 +249,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return endpoint !== undefined && !endpoint?.enabled
   }
 
-  function fillCrowded(): void {
-    for (const lane of crowded) {
-      if (roomIn(lane) <= 0) return
-      crowded.delete(lane)
-      void fill(lane)
-    }
-  }
-
   return {
     get flying() {
-      return flying
+      return places.taken
     },
     get settling() {
       return settling

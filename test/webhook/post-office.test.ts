@@ -555,6 +555,39 @@ describe('a receiver', () => {
     await expect.poll(flying).toBe(64)
     await sendTo('new')
   })
+
+  it('that answers slowly, and has much that waits for it, keeps no place that another waits for', async () => {
+    const world = openWebhooks(await openEmbedded())
+    const { dispatcher, recorder } = world.office
+    const asked: (() => void)[] = []
+    for (let i = 0; i < 34; i++) {
+      await world.addEndpoint(`https://slow.example/${i}`, ['*'], `org-${i}`)
+      world.receivers.set(`https://slow.example/${i}`, () => {
+        return new Promise((resolve) => asked.push(() => resolve(answered(200))))
+      })
+    }
+    const much = Array.from({ length: 680 }, (_, n) => happened(n, startMs, `org-${n % 34}`))
+    await recorder.record(much, world.time.ms)
+    const answerAll = async () => {
+      for (const answer of asked.splice(0)) answer()
+      await dispatcher.look()
+      return dispatcher.flying
+    }
+    await expect.poll(answerAll).toBe(256)
+    await expect.poll(() => asked.length).toBe(256)
+    await world.addEndpoint('https://well.example/', ['*'], 'well')
+    let sent = 0
+    world.receivers.set('https://well.example/', () => {
+      sent++
+      return answered(200)
+    })
+    await recorder.record([happened(1, startMs, 'well')], world.time.ms)
+    for (let answers = 0; answers < 10; answers++) {
+      asked.shift()!()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(sent).toBe(1)
+  })
 })
 
 describe('ten endpoints that are dead, with much that waits for them', () => {
