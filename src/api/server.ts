@@ -69,7 +69,7 @@ const httpTimeoutMs = 15_000
 /** After the last call that may be at work when it stops; the thread has a second more. */
 const lingerMs = 1_000
 
-/** Beyond it the oldest idle connection is closed: a proven one while strangers have less than a quarter of the places. */
+/** Beyond it one is closed that is waited for: a proven one at rest while strangers have less than a quarter of the places. */
 const maxConnections = 256
 
 type Result = Done<unknown> | Refused

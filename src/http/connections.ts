@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -43,9 +42,18 @@ interface Connection {
   readonly socket: Socket
   standing: Standing
   unanswered: number
+  /** Its last request, while that has no answer. */
+  exchange: Exchange | null
+  /** Those that were placed before have smaller ones. */
+  place: number
   /** What the bodies of its unanswered requests may take, while it is a stranger's. */
   bodyBytes: number
   readonly onAnswered: () => void
+}
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
 }
 
 /** What Node's own handler keeps there too. */
@@ -62,31 +70,9 @@ const placesOfStranger = 4
 /** What strangers can make the process hold by bodies that are on their way. */
 const maxStrangerBytes = 16 * 1024 * 1024
 
-/**
- * Descriptors for everything but connections of the relay: the process has about 30, and an engine that
- * takes over, the operations port and Redis need theirs when all others are taken.
- */
-const reservedFiles = 128
-const leastConnections = 16
-/** With fewer a start fails, each time at another file. */
-const leastOpenFiles = 64
-
 /** With TLS, requests have a socket of their own; whatever is known since the accept is known of the one below. */
 export function acceptedSocketOf(socket: HttpSocket): Socket {
   return socket._parent ?? socket
-}
-
-/** As many of these connections as the limit of open files leaves. */
-export function withinOpenFiles(maxConnections: number): number {
-  const room = readOpenFilesLimit() - reservedFiles
-  return Math.min(maxConnections, Math.max(room, leastConnections))
-}
-
-/** What to do about a limit of open files that no server can start with; '' when it can. */
-export function openFilesProblem(): string {
-  const limit = readOpenFilesLimit()
-  if (limit >= leastOpenFiles) return ''
-  return `the limit of open files is ${limit}: raise it to some 65,000 (ulimit -n, LimitNOFILE)`
 }
 
 /**
@@ -99,14 +85,9 @@ function surviveReset(socket: Socket): void {
 
 function ignore(): void {}
 
-function readOpenFilesLimit(): number {
-  try {
-    const limits = readFileSync('/proc/self/limits', 'utf8')
-    return Number(/^Max open files +([0-9]+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY)
-  } catch {
-    // Only Linux tells it there.
-    return Number.POSITIVE_INFINITY
-  }
+/** Whether it waits for us, and not we for it: for the rest of its request, or until it takes its answer. */
+function isOurTurn({ exchange }: Connection): boolean {
+  return exchange?.request.complete === true && !exchange.response.writableEnded
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
@@ -118,25 +99,29 @@ export function createConnections(options: ConnectionsOptions): Connections {
   /** Proven, with nothing under way, where these yield. */
   const resting = new Set<Connection>()
   let strangerBytes = 0
+  let places = 0
   let proven = 0
   let cut = 0
 
   function admit(socket: Socket): void {
     surviveReset(socket)
     if (all.size >= maxConnections) {
-      const [first] = crowdedOut()
+      const other = crowdedOut()
       cut++
-      drop(first?.socket ?? socket)
-      if (first === undefined) return
+      drop(other?.socket ?? socket)
+      if (other === undefined) return
     }
     const connection: Connection = {
       socket,
       standing: 'new',
       unanswered: 0,
+      exchange: null,
+      place: places++,
       bodyBytes: 0,
       onAnswered() {
         connection.unanswered--
         if (connection.unanswered > 0) return
+        connection.exchange = null
         if (connection.standing !== 'proven') place(connection)
         else if (provenYield && all.has(socket)) resting.add(connection)
       },
@@ -147,12 +132,24 @@ export function createConnections(options: ConnectionsOptions): Connections {
   }
 
   /**
-   * From which one must leave. Strangers have a place in four before one that rests leaves for them: of some that
-   * connect at once each has the time to send its request.
+   * Which must leave. Strangers have a place in four before one that rests leaves for them: of some that connect at
+   * once each has the time to send its request.
    */
-  function crowdedOut(): Iterable<Connection> {
-    if (idle.size >= maxConnections / placesOfStranger) return idle
-    return [resting, idle, busy].find(({ size }) => size > 0) ?? []
+  function crowdedOut(): Connection | undefined {
+    const [[rests], [first]] = [resting, busy]
+    const slow = slowest()
+    const areMany = idle.size + busy.size >= maxConnections / placesOfStranger
+    return areMany ? (slow ?? rests ?? first) : (rests ?? slow ?? first)
+  }
+
+  /** Of all that we wait for alike: who never ends a request must not outlast who is about to send one. */
+  function slowest(): Connection | undefined {
+    const [waits] = idle
+    for (const sends of busy) {
+      if (isOurTurn(sends)) continue
+      return waits === undefined || sends.place < waits.place ? sends : waits
+    }
+    return waits
   }
 
   function find(socket: Socket): Connection | undefined {
@@ -183,6 +180,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   /** Among the strangers, behind those that are there. */
   function place(connection: Connection): void {
     forget(connection)
+    connection.place = places++
     // Answers are told of also when their connection is gone.
     if (all.has(connection.socket)) (connection.unanswered > 0 ? busy : idle).add(connection)
   }
@@ -199,6 +197,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     connection.unanswered++
     resting.delete(connection)
     response.once('close', connection.onAnswered)
+    connection.exchange = { request, response }
     if (connection.standing !== 'proven') {
       if (connection.unanswered === 1) place(connection)
       holdBody(connection, announcedBytes(request))

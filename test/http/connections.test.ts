@@ -25,13 +25,18 @@ function open(maxConnections: number, provenYield = false) {
       connections.admit(socket)
       return socket
     },
-    ask(socket: Socket, headers: Record<string, string> = {}) {
-      const response = new EventEmitter()
+    /** Sends a whole request, unless it is said otherwise. */
+    ask(socket: Socket, headers: Record<string, string> = {}, complete = true) {
+      const response = Object.assign(new EventEmitter(), { writableEnded: false })
       const taken = connections.receive(
-        { socket, headers } as unknown as IncomingMessage,
-        response as ServerResponse,
+        { socket, headers, complete } as unknown as IncomingMessage,
+        response as unknown as ServerResponse,
       )
-      return { taken, answer: () => response.emit('close') }
+      return {
+        taken,
+        end: () => Object.assign(response, { writableEnded: true }),
+        answer: () => response.emit('close'),
+      }
     },
   }
 }
@@ -56,6 +61,23 @@ describe('connections', () => {
     ask(first)
     join()
     expect([first, second].map(({ destroyed }) => destroyed)).toEqual([false, true])
+  })
+
+  it('that are too many cost whom we wait for longest its place, and not who has just come', () => {
+    const { connections, join, ask } = open(4)
+    const [sending, idle, deaf, waiting] = [join(), join(), join(), join()]
+    ask(waiting)
+    ask(sending, {}, false)
+    ask(deaf).end()
+    const destroyed = () => [idle, sending, deaf, waiting].map((one) => one.destroyed)
+    const [first, second] = [join(), join()]
+    expect(destroyed()).toEqual([true, true, false, false])
+    ask(first)
+    join()
+    expect(destroyed()).toEqual([true, true, true, false])
+    join()
+    expect([first, second, waiting].map((one) => one.destroyed)).toEqual([false, true, false])
+    expect(connections.open).toBe(4)
   })
 
   it('that were proven are never closed for another', () => {
