@@ -58,6 +58,8 @@ export interface OutgoingOptions {
 
 const defaultAnswerBytes = 65_536
 const maxHeaderBytes = 16_384
+/** Answers that say that the answer is still to come (1xx): each is work, and Node counts none of them. */
+const maxEarlyAnswers = 20
 const maxAddresses = 3
 /** Below the 5 s after which many servers close what is idle. */
 const idleMs = 4_000
@@ -259,6 +261,11 @@ function exchange(
       else reject(new Failed('unreachable', detail))
     })
     request.once('response', resolve)
+    let early = 0
+    request.on('information', () => {
+      early++
+      if (early > maxEarlyAnswers) request.destroy(new Error('it never comes to its answer'))
+    })
     request.end(body)
   })
 }

@@ -78,6 +78,23 @@ describe('a call of another server', () => {
     expect('body' in answer && answer.body.length).toBe(65_536)
   })
 
+  it('ends where the other side goes on to say that its answer is still to come', async () => {
+    let hints = 0
+    const { port } = await serveCalls((request, response) => {
+      response.on('close', () => clearInterval(timer))
+      const timer = setInterval(() => {
+        if (request.url === '/once' && hints === 3) response.end('done')
+        else response.writeEarlyHints({ link: '</a>; rel=preload' }, () => hints++)
+      }, 1)
+    })
+    const { get, outgoing } = openOutgoing()
+    expect(await get(`http://127.0.0.1:${port}/once`)).toMatchObject({ status: 200, body: 'done' })
+    const answer = await get(`http://127.0.0.1:${port}/`)
+    expect(answer).toMatchObject({ fault: 'unreachable', detail: 'it never comes to its answer' })
+    expect(hints).toBeLessThan(1_000)
+    expect(outgoing.open).toBe(0)
+  })
+
   it('is refused beyond so many at once', async () => {
     const { port } = await serveCalls(() => {})
     const { get } = openOutgoing({ maxCalls: 2 })
