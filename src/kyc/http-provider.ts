@@ -101,11 +101,11 @@ export function createHttpProvider(options: HttpKycOptions): KycProvider {
 export function readCallback(
   secret: Buffer,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  body: string,
+  body: Buffer,
   nowMs: number,
 ): ToldVerdict | string | null {
   if (!isSignedBy(secret, headers, body, nowMs)) return null
-  const found = readJson(body, told)
+  const found = readJson(body.toString('utf8'), told)
   if (typeof found !== 'string') return found.said
   return `the KYC provider calls back otherwise than docs/WEBHOOKS.md says: ${found}`
 }

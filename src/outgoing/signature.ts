@@ -42,11 +42,11 @@ export function signedHeaders(
   }
 }
 
-/** Whether a message that came to us was signed with this secret, lately. */
+/** Whether a message that came to us was signed with this secret, lately: by its bytes, whatever they say. */
 export function isSignedBy(
   secret: Buffer,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  body: string,
+  body: string | Buffer,
   nowMs: number,
 ): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': given } = headers
@@ -61,6 +61,7 @@ export function isSignedBy(
   return fits && Math.abs(nowMs / 1000 - Number(time)) <= toleranceSeconds
 }
 
-function macOf(secret: Buffer, id: string, seconds: number, body: string): string {
-  return createHmac('sha256', secret).update(`${id}.${seconds}.${body}`).digest('base64')
+function macOf(secret: Buffer, id: string, seconds: number, body: string | Buffer): string {
+  const mac = createHmac('sha256', secret).update(`${id}.${seconds}.`)
+  return mac.update(body).digest('base64')
 }

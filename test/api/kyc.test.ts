@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, vi } from 'vitest'
 import { indexes, kycAggregate } from '../../src/engine/format/layout.ts'
@@ -718,6 +718,28 @@ describe('a provider by HTTP', () => {
     expect(await tell(65_536)).toEqual([404, 'Unable to locate record'])
     expect(await tell(65_537)).toEqual([413, 'Format error: the body is larger than 64 KiB'])
     expect(bugs).toEqual([])
+  })
+
+  it('is known by the bytes that it signs, and told of when they are not UTF-8', async () => {
+    const { url, time, troubles } = await openWorld({ kyc: kycOf('http://127.0.0.1:9') })
+    const body = Buffer.from(
+      '{"status":"Approved","kycToken":"kyc_1","holder":{"lastName":"José"}}',
+      'latin1',
+    )
+    const seconds = String(Math.floor(time.ms / 1_000))
+    const mac = createHmac('sha256', readWebhookSecret(secret)!)
+      .update(`x.${seconds}.`)
+      .update(body)
+    const headers = {
+      'webhook-id': 'x',
+      'webhook-timestamp': seconds,
+      'webhook-signature': `v1,${mac.digest('base64')}`,
+    }
+    const answer = await fetch(`${url}/callbacks/kyc`, { method: 'POST', headers, body })
+    expect(answer.status).toBe(404)
+    expect(troubles).toEqual([
+      'the KYC provider calls back otherwise than docs/WEBHOOKS.md says: it is not UTF-8',
+    ])
   })
 
   it('is told 503 while the store is away, and 500 for a bug that the log then has', async () => {

@@ -19,7 +19,7 @@ export function addKycCallback(
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
       '*',
-      { parseAs: 'string', bodyLimit: maxBodyBytes },
+      { parseAs: 'buffer', bodyLimit: maxBodyBytes },
       (_request, body, done) => done(null, body),
     )
     scope.setErrorHandler(async (error: { statusCode?: number }, _request, reply) => {
@@ -27,7 +27,7 @@ export function addKycCallback(
       return reply.code(413).send(refusalEnvelope(null, refuseBody(maxBodyBytes)))
     })
     scope.post('/callbacks/kyc', async (request, reply) => {
-      const body = typeof request.body === 'string' ? request.body : ''
+      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
       const told = readCallback(kycSecret, request.headers, body, clock.nowMs())
       if (told === null) {
         return reply.code(401).send(refusalEnvelope(null, refuse('notAuthenticated')))
