@@ -17,6 +17,8 @@ import type { FoundThing, FoundThings } from '../shape/record.ts'
 
 const input = z.object({ q: z.string().trim().min(2).max(200) })
 const maxOfKind = 10
+/** One more tells that there are more. */
+const lookedFor = maxOfKind + 1
 /** Sorts behind all ids, which are printable ASCII. */
 const lastId = '\x7f'
 
@@ -36,20 +38,22 @@ export function findRoutes(office: Searched): ConsoleRoute[] {
 
 async function find(q: string, who: Who, office: Searched): Promise<FoundThings> {
   const { store } = office
-  const things = [
-    ...(await findCards(q, store)),
-    ...(await findAccounts(q, store)),
-    ...(await findCustomers(q, who, store)),
-    ...(await findVerified(q, who, store)),
-    ...(await findOrganizations(q, store)),
+  const kinds = [
+    await findCards(q, store),
+    await findAccounts(q, store),
+    await findCustomers(q, who, store),
+    await findVerified(q, who, store),
+    await findOrganizations(q, store),
   ]
-  const logged = await findInLog(q, office)
-  return { ...logged, things: [...things, ...logged.things] }
+  const more = kinds.flatMap((found) => (found.length > maxOfKind ? found[0]!.kind : []))
+  const { things, ...looked } = await findInLog(q, office)
+  const shown = kinds.flatMap((found) => found.slice(0, maxOfKind))
+  return { ...looked, more, things: [...shown, ...things] }
 }
 
 async function findCards(q: string, store: Store): Promise<FoundThing[]> {
   const exact = await accountIdOf(store, q).catch(() => null)
-  const next = await store.range(indexes.cards, q, maxOfKind)
+  const next = await store.range(indexes.cards, q, lookedFor)
   const cards = [
     ...(exact === null ? [] : [{ sortKey: q, value: exact }]),
     ...next.filter(({ sortKey }) => sortKey.startsWith(q)),
@@ -65,7 +69,7 @@ async function findCards(q: string, store: Store): Promise<FoundThing[]> {
 /** The one of this id, and the next ones that begin so, each by its first card. */
 async function findAccounts(q: string, store: Store): Promise<FoundThing[]> {
   const ids = new Set((await readAccount(store, q).catch(() => null)) === null ? [] : [q])
-  for (let after = q; ids.size < maxOfKind; ) {
+  for (let after = q; ids.size < lookedFor; ) {
     const [next] = await store.range(indexes.accounts, after, 1)
     if (!next?.sortKey.startsWith(q)) break
     const [accountId = ''] = next.sortKey.split('\n', 1)
@@ -88,7 +92,7 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
   const begun = who.role === 'operator' ? whole.map((prefix) => prefix.slice(0, -1)) : []
   const found = new Map<string, FoundThing>()
   for (const starts of [whole, begun]) {
-    if (found.size >= maxOfKind) break
+    if (found.size > maxOfKind) break
     for (const { sortKey } of await cardsAfter(starts, store)) {
       const [, customerId = '', , cardId = ''] = sortKey.split('\n')
       const href = pathOf('card', cardId)
@@ -96,14 +100,14 @@ async function findCustomers(q: string, who: Who, store: Store): Promise<FoundTh
       found.set(cardId, { kind: 'customer', href, id, about: `has card ${cardId}` })
     }
   }
-  return [...found.values()].slice(0, maxOfKind)
+  return [...found.values()]
 }
 
 /** The first entries that begin so, of each; all are asked for at once, because there may be a thousand. */
 async function cardsAfter(starts: readonly string[], store: Store): Promise<IndexEntry[]> {
   const pages = await Promise.all(
     starts.map(async (start) => {
-      const page = await store.range(indexes.customerCards, start, maxOfKind)
+      const page = await store.range(indexes.customerCards, start, lookedFor)
       return page.filter(({ sortKey }) => sortKey.startsWith(start))
     }),
   )
@@ -144,7 +148,7 @@ async function findVerified(q: string, who: Who, store: Store): Promise<FoundThi
 /** With what is in their wallets. */
 async function findOrganizations(q: string, store: Store): Promise<FoundThing[]> {
   const { organizations } = await readOrganizations(store)
-  const named = organizations.filter((one) => one.organizationId.startsWith(q)).slice(0, maxOfKind)
+  const named = organizations.filter((one) => one.organizationId.startsWith(q)).slice(0, lookedFor)
   return Promise.all(
     named.map(async ({ organizationId: id, name, enabled, currencies }) => {
       const wallets = await readWallets(store, id, currencies)
@@ -157,7 +161,7 @@ async function findOrganizations(q: string, store: Store): Promise<FoundThing[]>
   )
 }
 
-async function findInLog(q: string, office: Searched): Promise<FoundThings> {
+async function findInLog(q: string, office: Searched): Promise<Omit<FoundThings, 'more'>> {
   const needle = JSON.stringify(q).slice(0, -1)
   const { found, looked, lookedToMs, next } = await searchPage(
     office.store,

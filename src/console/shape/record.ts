@@ -19,6 +19,8 @@ export interface FoundThing {
 
 export interface FoundThings {
   readonly things: readonly FoundThing[]
+  /** Of which kinds there are more than are among them. */
+  readonly more: readonly FoundThing['kind'][]
   readonly looked: number
   readonly lookedToMs: number
   readonly whole: boolean

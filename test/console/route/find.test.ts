@@ -34,10 +34,11 @@ it('finds the cards of a customer by its id where many others have ids that begi
   await store.commit([commandOf({ aggregate: 'a', index })])
   const [find] = findRoutes({ store, clock: systemClock })
   const who = { name: 'ada', role: 'operator' } as const
-  const { things } = (await find!.handle({ q: 'customer-1' }, who)) as FoundThings
+  const { things, more } = (await find!.handle({ q: 'customer-1' }, who)) as FoundThings
   const abouts = things.map(({ kind, id, about }) => `${kind} ${id} ${about}`)
   expect(abouts[0]).toBe('customer customer-1 has card card-1')
   expect(abouts).toHaveLength(10)
+  expect(more).toEqual(['customer'])
 })
 
 it('finds the cards of a customer in each of a thousand organizations', async () => {
@@ -47,6 +48,7 @@ it('finds the cards of a customer in each of a thousand organizations', async ()
   await store.commit([commandOf({ aggregate: 'a', index: [...others, last] })])
   const [find] = findRoutes({ store, clock: systemClock })
   const who = { name: 'ada', role: 'operator' } as const
-  const { things } = (await find!.handle({ q: 'customer-1' }, who)) as FoundThings
+  const { things, more } = (await find!.handle({ q: 'customer-1' }, who)) as FoundThings
   expect(things).toMatchObject([{ kind: 'customer', about: 'has card card-1' }])
+  expect(more).toEqual([])
 })

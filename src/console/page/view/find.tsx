@@ -52,6 +52,7 @@ export function FindPage() {
       )}
       {found !== null && (
         <p class="looked">
+          {found.more.map((kind) => `There are more ${manyOf(kind)} than are shown. `)}
           For events and transactions {countText(found.looked)} log entries were looked at
           {found.whole || found.lookedToMs === 0 ? '' : ', back to '}
           {!found.whole && found.lookedToMs > 0 && <Time atMs={found.lookedToMs} day />}.
@@ -59,6 +60,10 @@ export function FindPage() {
       )}
     </>
   )
+}
+
+function manyOf(kind: FoundThing['kind']): string {
+  return kind === 'customer' ? 'cards of customers' : `${kind}s`
 }
 
 function Line({ thing: { kind, id, about } }: { thing: FoundThing }) {
