@@ -10,8 +10,8 @@ export type ResolveName = (host: string) => Promise<readonly string[]>
 export interface NameSources {
   /** The texts of /etc/hosts and /etc/resolv.conf, '' where there is none. */
   readonly files: () => Promise<readonly [hosts: string, resolver: string]>
-  /** What the name servers tell; none where they know no such name. */
-  readonly query: (name: string) => Promise<readonly string[]>
+  /** What the name servers of this /etc/resolv.conf tell; none where they know no such name. */
+  readonly query: (name: string, resolver: string) => Promise<readonly string[]>
 }
 
 const keptMs = 5_000
@@ -37,7 +37,7 @@ export function createResolver(
     let trouble: unknown = new Error(`the name ${host} has no address`)
     for (const name of namesOf(host, domainsIn(resolver))) {
       try {
-        const found = await sources.query(name)
+        const found = await sources.query(name, resolver)
         if (found.length > 0) return found
       } catch (error) {
         trouble = error
@@ -60,13 +60,23 @@ export function createResolver(
   }
 }
 
+/** What asks the name servers reads once who they are: where they are others by now, another asks. */
+export function createNameServers<T>(open: () => T): (resolver: string) => T {
+  let made: { readonly by: string; readonly servers: T } | null = null
+  return (resolver) => {
+    if (made?.by !== resolver) made = { by: resolver, servers: open() }
+    return made.servers
+  }
+}
+
 function systemSources(): NameSources {
-  const resolver = new Resolver({ timeout: queryMs, tries })
+  const serversOf = createNameServers(() => new Resolver({ timeout: queryMs, tries }))
   const textOf = (path: string) => readFile(path, 'utf8').catch(() => '')
   return {
     files: () => Promise.all([textOf('/etc/hosts'), textOf('/etc/resolv.conf')]),
-    async query(name) {
-      const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)])
+    async query(name, resolver) {
+      const servers = serversOf(resolver)
+      const answers = await Promise.allSettled([servers.resolve4(name), servers.resolve6(name)])
       const found = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value : []))
       const codes = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
       const failed = codes.find((code) => code !== 'ENOTFOUND' && code !== 'ENODATA')

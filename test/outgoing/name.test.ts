@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createResolver } from '../../src/outgoing/name.ts'
+import { createNameServers, createResolver } from '../../src/outgoing/name.ts'
 
 interface World {
   readonly hosts?: string
@@ -14,7 +14,8 @@ function open({ hosts = '', resolver = '', known = {} }: World) {
     { monoMs: () => time.ms },
     {
       files: async () => [hosts, resolver],
-      async query(name) {
+      async query(name, servers) {
+        expect(servers).toBe(resolver)
         asked.push(name)
         const found = known[name] ?? []
         if (found instanceof Error) throw found
@@ -86,4 +87,11 @@ describe('a name', () => {
     await resolve('h1000.example')
     expect(asked.slice(1_002)).toEqual(['h1000.example'])
   })
+})
+
+it('name servers are asked anew where /etc/resolv.conf names others', () => {
+  let opened = 0
+  const serversOf = createNameServers(() => ++opened)
+  const texts = ['nameserver 10.0.0.1', 'nameserver 10.0.0.1', 'nameserver 10.0.0.2', '']
+  expect(texts.map(serversOf)).toEqual([1, 1, 2, 3])
 })
