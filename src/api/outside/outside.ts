@@ -173,8 +173,8 @@ export function createOutside(options: OutsideOptions): Outside {
     },
     async stop(answered) {
       clearInterval(timer)
-      providers.close()
       await Promise.all([office.stop(), answered])
+      providers.close()
       aggregates.stop()
     },
   }

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { Agent, get } from 'node:http'
+import { once } from 'node:events'
+import { Agent, createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
+import type { ApiSettings } from '../../../src/api/context.ts'
 import { openApiService } from '../../../src/api/service/service.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
@@ -19,7 +22,9 @@ const commitMs = 40
 /** A call that nobody ends is given up after ten seconds. */
 const soonMs = 5_000
 
-async function serve() {
+const ofSandbox: ApiSettings['kyc'] = { provider: 'sandbox', delayMs: 2_000 }
+
+async function serve(kyc = ofSandbox) {
   const memory = createMemoryStore()
   const store: Store = {
     ...memory,
@@ -63,7 +68,7 @@ async function serve() {
       webhookNetworks: [],
       webhookRetentionDays: 30,
       outgoingProxy: '',
-      kyc: { provider: 'sandbox', delayMs: 2_000 },
+      kyc,
       relay: null,
       version: '1.2.3',
     },
@@ -79,22 +84,41 @@ async function serve() {
   return { service, url, call: createApiClient(url, credentials) }
 }
 
+const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
+const named = { firstName: 'Ada', lastName: 'Obi', address }
+const body = {
+  clientReference: 'user-1',
+  individualKyc: { idType: 'BVN', idNumber: '22200000001', ...named },
+}
+
 it('ends what calls have begun when it is told to stop, and answers them', async () => {
   const { service, call } = await serve()
   await call('GET', '/organization')
-  const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
-  const person = {
-    idType: 'BVN',
-    idNumber: '22200000001',
-    firstName: 'Ada',
-    lastName: 'Obi',
-    address,
-  }
-  const body = { clientReference: 'user-1', individualKyc: person }
   const submitted = call('POST', '/kyc/individual', body).then(({ said }) => said)
   await sleep(commitMs / 2)
   const ended = Promise.all([submitted, service.stop()]).then(([said]) => said)
   expect(await Promise.race([ended, sleep(soonMs, 'still waiting')])).toBe('200 000')
+})
+
+it('waits for what a KYC provider is about to answer', async () => {
+  const provider = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void provider.close())
+  await once(provider, 'listening')
+  const { port } = provider.address() as AddressInfo
+  const secret = `whsec_${randomBytes(32).toString('base64')}`
+  const { service, call } = await serve({
+    provider: 'http',
+    url: `http://127.0.0.1:${port}`,
+    secret,
+  })
+  const asked = once(provider, 'request')
+  const submitted = call('POST', '/kyc/individual', body)
+  const [, response] = await asked
+  const stopped = service.stop()
+  await sleep(4 * commitMs)
+  response.end('{"status":"Approved"}')
+  expect((await submitted).said).toBe('200 000')
+  await stopped
 })
 
 it('answers what comes on a connection that is kept while it stops, and says that it ends then', async () => {
