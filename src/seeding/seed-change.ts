@@ -11,6 +11,7 @@ import type {
   AccountView,
 } from '../engine/change/account-change.ts'
 import type { AccountSeed } from './account-seed.ts'
+import { toldSpend } from './told-spend.ts'
 
 export interface SeedOutcome {
   /** `moved`: the account has entries that the seed does not know. `partly`: there is more to tell. */
@@ -76,9 +77,11 @@ export function seedChange(
         ...told.map((t) => () => view.transaction(t.cardId, t.transactionId)),
       ])
       if (isLast) seedCards(view)
-      for (const { cardId, transactionId, spend } of told) {
+      for (const { cardId, transactionId, spend: replayed } of told) {
         const found = view.transaction(cardId, transactionId)
-        if (found === null || isSame(found.spend, spend)) continue
+        if (found === null) continue
+        const spend = toldSpend(found.spend, replayed, (name) => windows.includes(name))
+        if (isSame(found.spend, spend)) continue
         put(view, { cardId, transactionId }, { ...noSeed, spend }, memories)
       }
       const next = view.account!.entryCount

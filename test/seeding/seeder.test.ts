@@ -75,8 +75,10 @@ async function countedIn(store: Store, count = cards): Promise<Record<string, un
       { aggregate, group: '', id: '' },
       { aggregate, ...cardKey(`card-${i}`) },
     ])
-    const { seenMerchants, seenCountries, lastAskAtMs, windows } = cardCodec.decode(card!.value)
-    found[`card-${i}`] = { seenMerchants, seenCountries, lastAskAtMs, windows }
+    const { seenMerchants, seenCountries, lastAskAtMs, windows, merchantCounts } = cardCodec.decode(
+      card!.value,
+    )
+    found[`card-${i}`] = { seenMerchants, seenCountries, lastAskAtMs, windows, merchantCounts }
     found[`account-${i % 3}`] = accountCodec.decode(root!.value).windows
   }
   return found
