@@ -31,7 +31,7 @@ export interface Connections {
   prove(socket: Socket): void
   doubt(socket: Socket): void
   close(socket: Socket): void
-  /** Ends those on which nobody waits for an answer. */
+  /** Ends those on which nobody waits for an answer, as no stranger does who has yet to send the rest of its request. */
   closeIdle(): void
 }
 
@@ -264,7 +264,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       drop(socket)
     },
     closeIdle() {
-      for (const { socket } of [...idle, ...resting]) drop(socket)
+      const asking = [...busy].filter(({ exchange }) => exchange?.request.complete === false)
+      for (const { socket } of [...idle, ...resting, ...asking]) drop(socket)
     },
   }
 }
