@@ -63,7 +63,7 @@ function isBooked(entry: Entry, tellable: ReadonlySet<Entry>): boolean {
     // A decline of its own books nothing; one that came after an approval takes it back.
     return isFirst ? answer?.code === '000' : changes.some(({ type }) => type === 'unclaimed')
   }
-  return changes.some(({ type }) => type !== 'handled')
+  return changes.some(({ type }) => type !== 'handled' && type !== 'seeded')
 }
 
 /** The transactions of which something is left out, and those that are linked to one of them. */

@@ -10,6 +10,7 @@ import type { Operation } from '../../src/domain/operation/operation.ts'
 import { isAsk, type RequestType } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { defaultCodes } from '../../src/domain/record/response-code.ts'
+import type { Transaction } from '../../src/domain/record/transaction.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import { runPackTests } from '../../src/rules/testing/pack-test.ts'
 import { readRow } from '../../src/rules/testing/scenario-card.ts'
@@ -111,6 +112,42 @@ it.each([1, 2, 3, 4, 5, 6])('every decision of a pack makes a case that it passe
     expect(faults.map(({ line, message }) => `${line} ${message}`)).toEqual([])
   }
   expect(made).toBeGreaterThan(30)
+})
+
+it('a case has what came before a server was told its windows by the log', () => {
+  const ledger = createLedger()
+  let nowMs = Date.UTC(2026, 3, 1, 8)
+  const operate = (operation: Operation) => void ledger.operate('A1', operation, pack, nowMs)
+  const { account, card } = readRow({ cardId: 'C1', accountId: 'A1', balance: '900.00' })
+  operate({ type: 'open', account, card, givesBalance: true })
+  const ask = (i: number) => {
+    nowMs += 60_000
+    const shop = { mid: 'M1', mcc: '5411', name: '', city: '', country: 'US' }
+    const event = eventOf({
+      eventId: `E${i}`,
+      transactionId: `T${i}`,
+      cardId: 'C1',
+      amountMinor: 5000,
+    })
+    ledger.deliver(
+      {
+        event: { ...event, currency: 'USD', merchant: shop },
+        slot: `s/${i}`,
+        receivedAtMs: nowMs,
+        said: null,
+      },
+      pack,
+    )
+  }
+  for (let i = 0; i < 6; i++) ask(i)
+  const { spend } = ledger.book('A1').transaction('C1', 'T0') as Transaction
+  const seed = { account: {}, card: {}, remembered: {}, spend }
+  operate({ type: 'seed', cardId: 'C1', transactionId: 'T0', seed })
+  ask(6)
+  const entry = ledger.entries.at(-1)!
+  expect(entry.answer?.ruleId).toBe('cap')
+  const told = testCaseOf(entry, ledger.entries, createReplayedAccount())
+  expect(runPackTests(new Map([['told.test.yaml', stringify([told])]]), pack)).toEqual([])
 })
 
 it('a decision that is none of a pack makes no case, and says why', () => {
