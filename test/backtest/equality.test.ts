@@ -193,6 +193,23 @@ describe(`a backtest (SEED=${seed})`, () => {
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
   })
 
+  it('from some time on counts over several cards what came before, and an ask that came again once', async () => {
+    const arrivals = traffic(seed + 2, 300, cards)
+    const { store } = await runLive(crowded, arrivals, cards)
+    const [oldPack, newPack] = [packOf(crowded), packOf(crowded)]
+    const [fromMs, toMs] = [arrivals[150]!.atMs, Infinity]
+    const source = sourceOf(store)
+    const tally = await runBacktest({ oldPack, newPack, fromMs, toMs, source, threads: 0 })
+    expect(tally).toMatchObject({ disagreements: 0, inexactDisagreements: 0, rows: [] })
+    expect(tally.inexactAsks).toBeGreaterThan(many(10))
+    const first = new Map<string, Arrival>()
+    for (const one of arrivals) if (!first.has(one.event.eventId)) first.set(one.event.eventId, one)
+    const decided = [...first.values()].filter(
+      ({ event, atMs, said }) => isAsk(event) && atMs >= fromMs && said === null,
+    )
+    expect(tally.asks).toBe(decided.length)
+  })
+
   it('does again what people did, as a server would on which they do the same', async () => {
     const charging = (files: PackFiles) =>
       new Map([...files, ['pack.yaml', 'crossBorder: { fixed: 2.00, percent: 9 }']])
