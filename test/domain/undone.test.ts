@@ -161,6 +161,17 @@ describe('an ask that its reversal came before', () => {
     expectReplayed(world)
   })
 
+  it('is held where the default approves it and a PreAuthorization would leave it uncovered', () => {
+    const world = openWorld()
+    world.tell({ eventId: 'E0', requestType: 'PreAuthorization', amountMinor: 50 })
+    world.tell(reversal)
+    expect(world.tell(ask)).toBe('175')
+    // As when the default alone had spoken: 50 of the reversal came before this ask.
+    world.say(ask, '000')
+    expect(world.account().heldMinor).toBe(50)
+    expectReplayed(world)
+  })
+
   it('keeps no swipe of another that is undone', () => {
     const world = openWorld({}, lite)
     world.tell(reversal)

@@ -707,12 +707,14 @@ export function createNaiveModel(options: NaiveOptions) {
     const account = accountOf(card.accountId)
     const world = fold()
     const { key, naming, joins } = place(world, event)
-    const t = world.transactions.get(key) ?? noSums(card.cardId)
+    const now = world.transactions.get(key) ?? noSums(card.cardId)
+    const absorbed = now.asks.find((ask) => wasAbsorbed && ask.eventKey === keyOfEvent(event))
+    const t = absorbed ? { ...now, [absorbed.k]: now[absorbed.k] - absorbed.addedMinor } : now
     const none = { effects: [] as Effect[], key, anomalies: [] as string[] }
     if (isElsewhere(event, card)) return { ...none, unmatched: 'other organization' }
     if (event.currency !== account.currency) return { ...none, unmatched: 'other currency' }
     const amountMinor = event.amountMinor ?? 0
-    const anomalies = askAnomalies(event, t, arrivalMs)
+    const anomalies = askAnomalies(event, now, arrivalMs)
     if (amountMinor === 0) {
       return { effects: joins ? naming : [], key, anomalies, unmatched: null }
     }
@@ -725,8 +727,9 @@ export function createNaiveModel(options: NaiveOptions) {
         ? Math.max(t.P, t.A) + amountMinor - t[booking.k]
         : booking.addedMinor
     const shortMinor = amountMinor - (said.approvedAmountMinor ?? amountMinor)
-    // The sums of an absorbed ask are kept already.
-    const addedMinor = wasAbsorbed ? 0 : Math.max(0, wholeMinor - shortMinor)
+    // The sums of an absorbed ask are kept already, but for what would have covered it.
+    const leftMinor = wasAbsorbed ? booking.addedMinor : shortMinor
+    const addedMinor = Math.max(0, wholeMinor - leftMinor)
     const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
     const effects: Effect[] = [...naming, { ...booking, addedMinor }, swipe]
     const after = fold([...effects, ...chargesOf(account, key, effects)])

@@ -1,5 +1,5 @@
 import { type Draft, nameTransaction, openDraft } from '../change/draft.ts'
-import { expiryWithout } from '../change/hold.ts'
+import { expiryWithout, undoHold } from '../change/hold.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
@@ -41,7 +41,8 @@ export function bookStandIn(
   nameTransaction(draft)
   rememberAsk(draft, event, true, pack.remembers)
   if (ask.amountMinor > 0 && isKept(view)) {
-    draft.make({ type: 'holdPlaced', hold: holdOf(ask, 0, '') })
+    const { uncoveredMinor } = openAsk(event, withoutAsk(view), pack, draft.atMs).sums
+    draft.make({ type: 'holdPlaced', hold: holdOf(ask, uncoveredMinor, '') })
     if (ask.swipes) draft.make({ type: 'swipeUsed' })
   } else if (ask.amountMinor > 0) {
     const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
@@ -59,6 +60,10 @@ export function bookStandIn(
 /** The sums of an absorbed ask are kept already, unless a default decline took them out. */
 function isKept({ event }: View): boolean {
   return event?.absorbed === true && event.answer.decidedBy === 'engine'
+}
+
+function withoutAsk(view: View): View {
+  return { ...view, transaction: undoHold(view.transaction, view.eventKey, '') }
 }
 
 /** Books what the default approved above the part that we had approved. */
