@@ -1,3 +1,4 @@
+import { finished } from 'node:stream'
 import { systemClock } from './clock.ts'
 import type { Logger } from './telemetry/logger.ts'
 
@@ -58,7 +59,8 @@ export function hearStop(
   }
 }
 
-/** Who holds the other end need not be able to say that it ends. */
+/** Who holds the other end need not be able to say that it ends: a connection may be reset. A file ends and is not closed. */
 export function endWithInput(): void {
-  process.stdin.once('close', () => process.kill(process.pid, 'SIGTERM')).resume()
+  finished(process.stdin, { writable: false }, () => process.kill(process.pid, 'SIGTERM'))
+  process.stdin.resume()
 }
