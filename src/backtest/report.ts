@@ -54,14 +54,16 @@ interface BegunMemory {
 
 /** What a pack keeps that another does not, for a server that takes it now. */
 export function begunWith(
-  oldPack: { readonly memories?: readonly BegunMemory[] },
+  oldPack: { readonly memories?: readonly BegunMemory[]; readonly declines?: readonly string[] },
   newPack: { readonly memories?: readonly BegunMemory[] },
   nowMs: number,
 ): readonly BegunMemory[] {
   const known = new Set((oldPack.memories ?? []).map(({ key }) => key))
   const begun = (newPack.memories ?? []).filter(({ key }) => !known.has(key))
+  const enforced = new Set(oldPack.declines)
+  const waits = ({ id, endsMs }: Excepted) => !enforced.has(id) && (endsMs ?? nowMs + 1) > nowMs
   return begun.map(({ excepted = [], ...memory }) => {
-    return { ...memory, excepted: excepted.filter(({ endsMs }) => (endsMs ?? nowMs + 1) > nowMs) }
+    return { ...memory, excepted: excepted.filter(waits) }
   })
 }
 

@@ -231,7 +231,7 @@ function compareWalk(world: Walk): void {
     const [ours, theirs] = [stateOf(ledger, world, pack), naiveStateOf(model, world)]
     // What an undone ask gives back may leave the safe integers: from there on nothing is promised.
     const sums = theirs.accounts.flatMap((account) => Object.values(account))
-    if (!sums.every(Number.isSafeInteger)) return false
+    if (world.isLarge && !sums.every(Number.isSafeInteger)) return false
     if (world.isLarge) expectEqual(withoutSpent(ours), withoutSpent(theirs), where)
     else expectEqual(ours, theirs, where)
     const last = i === world.steps.length - 1

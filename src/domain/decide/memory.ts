@@ -12,7 +12,10 @@ export interface PackMemory {
   readonly fullAfterMs: number
   /** Enforced rules that may match because it is empty: they only record until it is full. */
   readonly ruleIds: readonly string[]
-  /** Enforced rules whose declines a rule on it may allow: they only record until the log has told it; absent for none. */
+  /**
+   * Enforced rules whose declines a rule on it may allow: those that are new only record until the log has told it; absent
+   * for none.
+   */
   readonly excepted?: readonly Excepted[]
 }
 

@@ -107,6 +107,8 @@ export interface Pack {
   readonly evaluateInShadow?: (facts: AskFacts, ruleIds: ReadonlySet<string>) => RuleVerdict
   /** The breakers of those enforced rules that have one. */
   readonly breakers?: readonly Breaker[]
+  /** Ids of the enforced rules that decline. */
+  readonly declines?: readonly string[]
   /** Asks of their cards are declined; absent for none. */
   readonly disabledOrganizations?: ReadonlySet<string>
   /** What it keeps, and the rules that the emptiness of it would set off. */

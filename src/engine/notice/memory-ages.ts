@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { PackMemory } from '../../domain/decide/memory.ts'
+import type { Pack } from '../../domain/decide/pack.ts'
 import type { Loaded, Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { memoriesAggregate } from '../format/layout.ts'
@@ -19,14 +20,27 @@ const maxAges = 250
 /** A pack that comes back within this time finds what it kept nearly as it left it. */
 const forgivenMs = 3_600_000
 
-const record = z.object({ format: z.literal(1), ages: z.record(z.string(), age) })
+const record = z.object({
+  format: z.literal(1),
+  ages: z.record(z.string(), age),
+  /** Declines that nothing enforced before: these wait for what may except them. */
+  waits: z.array(z.string()).default([]),
+})
 
-type MemoryAges = Readonly<Record<string, z.output<typeof age>>>
+/** Since when what packs keep is kept, and who waits for it. */
+interface MemoryAges {
+  readonly ages: Readonly<Record<string, z.output<typeof age>>>
+  readonly waits: readonly string[]
+}
+
+const noAges: MemoryAges = { ages: {}, waits: [] }
+/** As many as a pack may have rules. */
+const maxWaits = 10_000
 
 function decode(value: string | null): MemoryAges | null {
   if (value === null || value === '') return null
   const kept = record.safeParse(parseStored(value))
-  if (kept.success) return kept.data.ages
+  if (kept.success) return kept.data
   throw new RecordUnreadable('the ages of windows were not written by this release')
 }
 
@@ -35,7 +49,7 @@ export function checkMemoryAges(value: string): void {
 }
 
 export function memoryAgesIn(found: Loaded | null): MemoryAges {
-  return decode(found?.value ?? null) ?? {}
+  return decode(found?.value ?? null) ?? noAges
 }
 
 export async function readMemoryAges(store: Store): Promise<MemoryAges> {
@@ -43,30 +57,68 @@ export async function readMemoryAges(store: Store): Promise<MemoryAges> {
   return memoryAgesIn(found ?? null)
 }
 
+/** A pack that comes, and the one that it follows, where somebody has seen that. */
+export interface PackChange {
+  readonly pack: Pick<Pack, 'memories' | 'declines'>
+  readonly former: Pick<Pack, 'declines'> | null
+}
+
 /** Notes what a pack keeps from now on. What a store's first pack keeps has always been kept. */
 export function noteMemories(
   aggregates: Aggregates,
-  memories: readonly PackMemory[],
+  change: PackChange,
   nowMs: number,
 ): Promise<void> {
   return aggregates.change({
     aggregate: memoriesAggregate,
     decide({ root }) {
       const before = decode(root)
-      const ages = agesAfter(before, memories, nowMs)
-      if (before !== null && JSON.stringify(before) === JSON.stringify(ages)) {
-        return { result: undefined, write: null }
-      }
-      return { result: undefined, write: { root: JSON.stringify({ format: 1, ages }), log: [] } }
+      const text = textOf(agesWith(before, change, nowMs))
+      const isSame = before !== null && textOf(before) === text
+      return { result: undefined, write: isSame ? null : { root: text, log: [] } }
     },
   })
 }
 
+function textOf({ ages, waits }: MemoryAges): string {
+  return JSON.stringify({ format: 1, ages, ...(waits.length > 0 && { waits }) })
+}
+
+/** What is noted of a pack that comes now. */
+export function agesWith(before: MemoryAges | null, change: PackChange, nowMs: number): MemoryAges {
+  const { memories = [] } = change.pack
+  const ages = agesAfter(before?.ages ?? null, memories, nowMs)
+  return { ages, waits: waitsAfter(before?.waits ?? [], ages, change, nowMs) }
+}
+
+/**
+ * A decline that was enforced before goes on: an exception that is new takes nothing from anybody. So do all where
+ * nobody has seen what was enforced.
+ */
+function waitsAfter(
+  before: readonly string[],
+  ages: MemoryAges['ages'],
+  { pack, former }: PackChange,
+  nowMs: number,
+): readonly string[] {
+  const open = (pack.memories ?? []).filter(({ key, fullAfterMs }) => {
+    const { sinceMs = 0, seeded = false } = ages[key] ?? {}
+    return !seeded && sinceMs + fullAfterMs > nowMs
+  })
+  const excepted = new Set(open.flatMap((memory) => (memory.excepted ?? []).map(({ id }) => id)))
+  const enforced = new Set(former === null ? excepted : former.declines)
+  const own = new Set(pack.declines)
+  // What is none of this pack may be of one that another server has.
+  const kept = before.filter((id) => excepted.has(id) || !own.has(id))
+  const fresh = [...excepted].filter((id) => !enforced.has(id))
+  return [...new Set([...fresh, ...kept])].slice(0, maxWaits)
+}
+
 function agesAfter(
-  before: MemoryAges | null,
+  before: MemoryAges['ages'] | null,
   memories: readonly PackMemory[],
   nowMs: number,
-): MemoryAges {
+): MemoryAges['ages'] {
   const keys = memories.map(({ key }) => key)
   const begun = before === null ? 0 : nowMs
   const kept = keys.map((key) => {
@@ -98,13 +150,14 @@ export function noteSeeded(
   return aggregates.change({
     aggregate: memoriesAggregate,
     decide({ root }) {
-      const ages = { ...decode(root) }
+      const before = decode(root) ?? noAges
+      const ages = { ...before.ages }
       for (const { key } of memories) {
         const age = ages[key]
         if (age !== undefined)
           ages[key] = { ...age, sinceMs: Math.min(age.sinceMs, sinceMs), seeded: true }
       }
-      return { result: undefined, write: { root: JSON.stringify({ format: 1, ages }), log: [] } }
+      return { result: undefined, write: { root: textOf({ ...before, ages }), log: [] } }
     },
   })
 }
@@ -112,7 +165,7 @@ export function noteSeeded(
 /** What the records know only since a pack came, and the log was not asked for. */
 export function unseeded(
   memories: readonly PackMemory[],
-  ages: MemoryAges,
+  { ages }: MemoryAges,
   nowMs: number,
 ): readonly PackMemory[] {
   return memories.filter(({ key, fullAfterMs, window, remembered }) => {
@@ -125,10 +178,11 @@ export function unseeded(
 /** The rules that only record until what they look at is full, with the time from when on it is. */
 export function seedingRules(
   memories: readonly PackMemory[],
-  ages: MemoryAges,
+  { ages, waits }: MemoryAges,
   nowMs: number,
 ): ReadonlyMap<string, number> {
   const until = new Map<string, number>()
+  const waiting = new Set(waits)
   const wait = (id: string, endMs: number) => {
     if (endMs > nowMs) until.set(id, Math.max(until.get(id) ?? 0, endMs))
   }
@@ -138,7 +192,9 @@ export function seedingRules(
     for (const id of ruleIds) wait(id, fullAtMs)
     // What the log cannot tell of an exception must not keep declines in shadow for months.
     if (seeded) continue
-    for (const { id, endsMs = fullAtMs } of excepted) wait(id, Math.min(fullAtMs, endsMs))
+    for (const { id, endsMs = fullAtMs } of excepted) {
+      if (waiting.has(id)) wait(id, Math.min(fullAtMs, endsMs))
+    }
   }
   return until
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import type { Pack } from '../../domain/decide/pack.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { memoriesAggregate } from '../format/layout.ts'
-import { memoryAgesIn, noteMemories, seedingRules, unseeded } from './memory-ages.ts'
+import { agesWith, memoryAgesIn, noteMemories, seedingRules, unseeded } from './memory-ages.ts'
 import type { NoticeBoard } from './notice-board.ts'
 
 /** Keeps rules in shadow that would match because what they look at has only begun to fill. */
@@ -35,7 +35,8 @@ export interface MemoryDeskOptions {
 export async function openMemoryDesk(options: MemoryDeskOptions): Promise<MemoryDesk> {
   const { aggregates, clock, board, intervalMs, onChange } = options
   let pack = options.pack
-  let ages: ReturnType<typeof memoryAgesIn> = {}
+  let former: Pack | null = null
+  let known = memoryAgesIn(null)
   let ids: readonly string[] = []
   let noted = false
 
@@ -43,22 +44,17 @@ export async function openMemoryDesk(options: MemoryDeskOptions): Promise<Memory
   function look(): void {
     const nowMs = clock.nowMs()
     const memories = pack.memories ?? []
-    const fresh = noted ? ages : { ...newborn(nowMs), ...ages }
+    const fresh = noted ? known : agesWith(known, { pack, former }, nowMs)
     const next = [...seedingRules(memories, fresh, nowMs).keys()].sort()
     if (next.join() === ids.join()) return
     ids = next
     onChange()
   }
 
-  function newborn(nowMs: number): typeof ages {
-    const entries = (pack.memories ?? []).map(({ key }) => [key, { sinceMs: nowMs, leftMs: 0 }])
-    return Object.fromEntries(entries)
-  }
-
   async function note(): Promise<void> {
-    const { version, memories = [] } = pack
+    const { version } = pack
     try {
-      await noteMemories(aggregates, memories, clock.nowMs())
+      await noteMemories(aggregates, { pack, former }, clock.nowMs())
       // Until its age was read, a memory that has begun would count as one that was always kept.
       if ((await board.look()) && pack.version === version) noted = true
     } catch {
@@ -69,7 +65,7 @@ export async function openMemoryDesk(options: MemoryDeskOptions): Promise<Memory
 
   await note()
   await board.follow(memoriesAggregate, (found) => {
-    ages = memoryAgesIn(found)
+    known = memoryAgesIn(found)
     look()
   })
   const timer = setInterval(() => {
@@ -80,13 +76,14 @@ export async function openMemoryDesk(options: MemoryDeskOptions): Promise<Memory
   return {
     setPack(next) {
       if (next.version === pack.version) return
+      former = pack
       pack = next
       noted = false
       look()
       void note()
     },
     seeding: () => ids,
-    unseeded: () => (noted ? unseeded(pack.memories ?? [], ages, clock.nowMs()).length : 0),
+    unseeded: () => (noted ? unseeded(pack.memories ?? [], known, clock.nowMs()).length : 0),
     stop: () => clearInterval(timer),
   }
 }

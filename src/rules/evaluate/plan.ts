@@ -1,7 +1,7 @@
-import type { Breaker } from '../../domain/decide/breaker.ts'
 import { isNever } from '../condition/expression.ts'
 import type { FactTable } from '../condition/fact.ts'
 import type { FactSlots } from '../condition/fact-slots.ts'
+import { declineCodeOf } from '../pack/action.ts'
 import type { Rule } from '../pack/rule.ts'
 import { chooseKeys, noKey } from './key.ts'
 
@@ -32,9 +32,12 @@ export function planEvaluation(
   return { rules, keys, indexed }
 }
 
-/** Breakers of enforced rules: one in shadow has nothing to break. */
-export function breakersOf(rules: readonly EvaluatedRule[]): Breaker[] {
-  return rules.flatMap(({ mode, breaker }) =>
-    breaker === null || mode !== 'enforce' ? [] : [breaker],
-  )
+/** What only rules that are enforced have: one in shadow has nothing to break, and declines nothing. */
+export function enforcedOf(rules: readonly EvaluatedRule[]) {
+  const enforced = rules.filter(({ mode }) => mode === 'enforce')
+  const declining = enforced.filter(({ action }) => declineCodeOf(action) !== '000')
+  return {
+    breakers: enforced.flatMap(({ breaker }) => breaker ?? []),
+    declines: declining.map(({ id }) => id),
+  }
 }

@@ -8,7 +8,7 @@ import { factsOf, remembersFor } from '../condition/fact-table.ts'
 import { countryForm, mccForm } from '../condition/text-form.ts'
 import { type Rates, ratesOf } from '../condition/worth.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
-import { breakersOf, planEvaluation } from '../evaluate/plan.ts'
+import { enforcedOf, planEvaluation } from '../evaluate/plan.ts'
 import { holdTestsOf, withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf } from '../pack/action.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
@@ -109,7 +109,7 @@ export function compilePack(
     evaluate: (ask) => evaluate(ask),
     ...abovesOf(plan.rules),
     evaluateInShadow: (ask, ids) => evaluate(ask, ids),
-    breakers: breakersOf(rules),
+    ...enforcedOf(rules),
     remembers,
     memories: memoriesOf(written, remembers, rules, parts.places, kept),
     retentionMs: retentionDays * dayMs,

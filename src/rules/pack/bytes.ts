@@ -10,7 +10,7 @@ import { factsOf } from '../condition/fact-table.ts'
 import type { Rates } from '../condition/worth.ts'
 import { type BreakerRow, readBreaker, writeBreaker } from '../evaluate/breaker-row.ts'
 import { buildEvaluation } from '../evaluate/evaluation.ts'
-import { breakersOf, type EvaluatedRule } from '../evaluate/plan.ts'
+import { type EvaluatedRule, enforcedOf } from '../evaluate/plan.ts'
 import { holdTestsOf, type WindowFilters, withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf, type RuleAction } from './action.ts'
 import type { CompiledPack } from './compiled-pack.ts'
@@ -249,7 +249,7 @@ export function* readPackBytes(bytes: PackBytes): Steps<Pack> {
     evaluate: (ask) => evaluate(ask),
     ...abovesOf(rules),
     evaluateInShadow: (ask, ids) => evaluate(ask, ids),
-    breakers: breakersOf(rules),
+    ...enforcedOf(rules),
     remembers: header.remembers,
     memories: header.memories,
     retentionMs: header.retentionMs,

@@ -31,8 +31,8 @@ it('the page of rules says what each does, for whom, and which of them only reco
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   // What a store's first pack keeps has always been kept.
-  await noteMemories(aggregates, [], nowMs)
-  await noteMemories(aggregates, pack.memories ?? [], nowMs)
+  await noteMemories(aggregates, { pack: {}, former: null }, nowMs)
+  await noteMemories(aggregates, { pack, former: null }, nowMs)
   const office = {
     packs: { pack: () => pack, tests: () => testPack(files, pack) },
     store,

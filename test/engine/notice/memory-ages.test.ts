@@ -26,13 +26,26 @@ const second = {
 } as const
 const t0 = Date.UTC(2026, 10, 15)
 
+/** What packs decline; `before` is absent where nobody has seen the former pack. */
+interface Declines {
+  readonly before?: readonly string[]
+  readonly now?: readonly string[]
+}
+
 function world() {
   const store = createMemoryStore()
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   return {
-    note: (memories: readonly PackMemory[], atMs: number) =>
-      noteMemories(aggregates, memories, atMs),
+    note: (memories: readonly PackMemory[], atMs: number, declines: Declines = {}) =>
+      noteMemories(
+        aggregates,
+        {
+          pack: { memories, declines: declines.now ?? [] },
+          former: declines.before === undefined ? null : { declines: declines.before },
+        },
+        atMs,
+      ),
     told: (memories: readonly PackMemory[], sinceMs: number) =>
       noteSeeded(aggregates, memories, sinceMs),
     seeding: async (memories: readonly PackMemory[], atMs: number) => [
@@ -65,7 +78,7 @@ it('what an allowance may except waits until the log has told what it can, and n
   const { note, told, seeding } = world()
   const allowing = { ...second, excepted: [{ id: 'r2' }, { id: 'r3' }] }
   await note([], t0)
-  await note([allowing], t0 + 1)
+  await note([allowing], t0 + 1, { before: [] })
   const waiting = await seeding([allowing], t0 + 1)
   expect(waiting.map(([id]) => id)).toEqual(['r1', 'r2', 'r3'])
   await told([allowing], t0 - hourMs)
@@ -79,9 +92,41 @@ it('what an allowance may except waits no longer than that lasts', async () => {
   const { note, seeding } = world()
   const allowing = { ...first, ruleIds: [], excepted: [{ id: 'r2', endsMs: t0 + 60_000 }] }
   await note([], t0)
-  await note([allowing], t0 + 1)
+  await note([allowing], t0 + 1, { before: [] })
   expect(await seeding([allowing], t0 + 2)).toEqual([['r2', t0 + 60_000]])
   expect(await seeding([allowing], t0 + 60_000)).toEqual([])
+})
+
+it('what was declined before goes on, whatever is new that may except it', async () => {
+  const { note, seeding } = world()
+  const ids = ['old', 'new']
+  const allowing = { ...first, ruleIds: [], excepted: ids.map((id) => ({ id })) }
+  const waiting = async () => (await seeding([allowing], t0 + 3)).map(([id]) => id)
+  await note([], t0)
+  await note([allowing], t0 + 1, { before: ['old'], now: ids })
+  expect(await waiting()).toEqual(['new'])
+  // At a start nobody knows what was before, and what waits goes on waiting.
+  await note([allowing], t0 + 2, { now: ids })
+  await note([allowing], t0 + 2, { before: ids, now: ids })
+  expect(await waiting()).toEqual(['new'])
+  // A server that still has the former pack.
+  await note([], t0 + 2, { now: ['old'] })
+  expect(await waiting()).toEqual(['new'])
+  await note([], t0 + 2, { before: ids, now: ids })
+  expect(await waiting()).toEqual([])
+  const other = world()
+  await other.note([], t0)
+  await other.note([allowing], t0 + 1, { now: ids })
+  expect(await other.seeding([allowing], t0 + 3)).toEqual([])
+})
+
+it('of 10,000 new declines it is known that they wait; the others decline', async () => {
+  const { note, seeding } = world()
+  const excepted = Array.from({ length: 10_001 }, (_, i) => ({ id: `r${i}` }))
+  const allowing = { ...first, ruleIds: [], excepted }
+  await note([], t0)
+  await note([allowing], t0 + 1, { before: [] })
+  expect(await seeding([allowing], t0 + 2)).toHaveLength(10_000)
 })
 
 it('a pack that comes back within the hour goes on, a later one begins anew', async () => {

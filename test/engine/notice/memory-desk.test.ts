@@ -11,7 +11,11 @@ import { createMemoryStore } from '../../support/memory-store.ts'
 const never = 2 ** 30
 const t0 = Date.UTC(2026, 10, 15)
 const week = { key: 'week', window: 'week', remembered: '', fullAfterMs: 86_400_000 } as const
-const packOf = (version: string, memories: Pack['memories']) => ({ version, memories }) as Pack
+const packOf = (
+  version: string,
+  memories: NonNullable<Pack['memories']>,
+  declines: readonly string[] = [],
+) => ({ version, memories, declines }) as Pack
 
 /** A desk whose board looks when the test says so, and finds what `onLook` lets it find. */
 async function openDesk(onLook: () => Promise<void>) {
@@ -43,7 +47,7 @@ async function openDesk(onLook: () => Promise<void>) {
     await expect.poll(isNoted).toBe(true)
     await sleep(20)
   }
-  return { board, desk, begin, changes }
+  return { board, desk, begin, changes, isNoted }
 }
 
 it('keeps a rule in shadow whose window begins while the board looks', async () => {
@@ -82,4 +86,17 @@ it('keeps a rule in shadow whose window begins while the board cannot be read', 
   isAway = false
   await expect.poll(() => desk.unseeded()).toBe(1)
   expect(desk.seeding()).toEqual(['r1'])
+})
+
+it('lets go on what the former pack declined, also where something new may except it', async () => {
+  const { board, desk, isNoted } = await openDesk(async () => {})
+  desk.setPack(packOf('old', [], ['old']))
+  const ids = ['old', 'new']
+  const allowing = { ...week, ruleIds: [], excepted: ids.map((id) => ({ id })) }
+  desk.setPack(packOf('allowing', [allowing], ids))
+  expect(desk.seeding()).toEqual(['new'])
+  await expect.poll(isNoted).toBe(true)
+  await board.look()
+  desk.setPack(packOf('again', [allowing], [...ids, 'newer']))
+  expect(desk.seeding()).toEqual(['new'])
 })
