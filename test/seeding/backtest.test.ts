@@ -2,10 +2,9 @@ import { expect, it } from 'vitest'
 import { runBacktest } from '../../src/backtest/run.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { PackFiles } from '../../src/rules/pack/folder.ts'
-import { seedFromLog } from '../../src/seeding/seeder.ts'
 import { filesOf, retentionDays, runLive, sourceOf, traffic } from '../support/backtest-world.ts'
-import { startEngine } from '../support/engine-world.ts'
 import { rulesText } from '../support/rule-world.ts'
+import { seedOn } from '../support/seed-world.ts'
 
 const seed = Number(process.env.SEED ?? 411)
 const cards = 6
@@ -29,18 +28,7 @@ it(`counts in a backtest what a server was told by the log after its packs have 
     files: capped,
     async after(store, pack, clock, meetNext) {
       for (let i = 0; i < metBeforeTold; i++) await meetNext()
-      const engine = startEngine(store, { clock, pack })
-      await seedFromLog({
-        store,
-        engine,
-        pack,
-        memories: pack.memories ?? [],
-        maxHeldChars: Infinity,
-        maxAccountChars: Infinity,
-        mayGoOn: () => true,
-        pause: async () => {},
-      })
-      engine.stop()
+      await seedOn(store, pack, clock)
     },
   })
   const backtest = (files: PackFiles) =>

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest'
-import { seedFromLog } from '../../src/seeding/seeder.ts'
 import { type Arrival, filesOf, runLive } from '../support/backtest-world.ts'
-import { startEngine } from '../support/engine-world.ts'
 import { eventOf } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
+import { seedOn } from '../support/seed-world.ts'
 
 const startMs = Date.UTC(2026, 8, 1, 10)
 const cap = { id: 'cap', when: 'windows.gambling.sum + amount > 100', decline: '130' }
@@ -52,19 +51,8 @@ it.each([
       atMs: arrivals[2]!.atMs,
       files: packOf(gambling(after) + other),
       async after(store, pack, clock) {
-        const engine = startEngine(store, { clock, pack })
         const memories = pack.memories!.filter(({ window }) => window === 'other')
-        await seedFromLog({
-          store,
-          engine,
-          pack,
-          memories,
-          maxHeldChars: Infinity,
-          maxAccountChars: Infinity,
-          mayGoOn: () => true,
-          pause: async () => {},
-        })
-        engine.stop()
+        await seedOn(store, pack, clock, { memories })
       },
     })
     const codes = arrivals.map(({ event }) => answers.get(event.eventId)?.code)

@@ -1,19 +1,18 @@
 import { describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/clock.ts'
-import type { Pack } from '../../src/domain/decide/pack.ts'
 import { accountCodec, cardCodec } from '../../src/engine/format/codec.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../../src/engine/format/layout.ts'
 import { importRows } from '../../src/engine/import.ts'
 import { partOfLine } from '../../src/engine/log-reading.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
-import { type Seeded, seedFromLog } from '../../src/seeding/seeder.ts'
+import type { Seeded } from '../../src/seeding/seeder.ts'
 import type { Store } from '../../src/store/port.ts'
 import { filesOf, retentionDays, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { eventOf } from '../support/event-generator.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 import { rulesText } from '../support/rule-world.ts'
+import { seedOn } from '../support/seed-world.ts'
 
 const seed = Number(process.env.SEED ?? 2211)
 const cards = 6
@@ -45,26 +44,6 @@ const after = filesOf({
   'windows.yaml': windows,
   'a.rules.yaml': rulesText([...rules, ...looking]),
 })
-
-function seedOn(
-  store: Store,
-  pack: Pack,
-  clock: Clock,
-  options: { maxHeldChars?: number; maxAccountChars?: number; mayGoOn?: () => boolean } = {},
-): Promise<Seeded | null> {
-  const engine = startEngine(store, { clock, pack })
-  return seedFromLog({
-    store,
-    engine,
-    pack,
-    memories: pack.memories ?? [],
-    maxHeldChars: Infinity,
-    maxAccountChars: Infinity,
-    mayGoOn: () => true,
-    pause: async () => {},
-    ...options,
-  }).finally(() => engine.stop())
-}
 
 /** What rules look at, of all cards and accounts. */
 async function countedIn(store: Store, count = cards): Promise<Record<string, unknown>> {
