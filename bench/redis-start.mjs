@@ -178,7 +178,7 @@ async function isApproved(id, card) {
 /** As `arbiter import` would leave them, without its log; written to Redis without waiting for replies. */
 async function fill() {
   const store = await openRedisStore({ urls: [url], cluster: false, nowMs: Date.now })
-  await claimStore(store, 45)
+  await claimStore(store, { eventRetentionDays: 45 })
   await store.close()
   const nonce = randomBytes(6).toString('base64url')
   const startedMs = performance.now()
