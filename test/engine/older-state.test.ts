@@ -138,6 +138,22 @@ describe('a backup of 0.2.0 with a lite card that ended frozen and a refund on a
   })
 })
 
+describe('a backup of an account that much has happened to, asks told in part, undone and raised among it', () => {
+  it.each([
+    [65, 60, 66],
+    [88, 78, 71],
+    [78_167, 59, 48],
+  ])('follows from its log: walk %i', async (seed, records, entries) => {
+    const file = fixture(`backup-3-walk-${seed}.ndjson`)
+    const fixed = await checkBackup(file, () => {})
+    const nowMs = () => Date.parse(fixed.createdAt)
+    const store = createMemoryStore(undefined, { nowMs })
+    await fillStore(store, fixed, readBackup(file), { onProgress() {}, nowMs })
+    const found = await verifyStore(store, retentionMs)
+    expect(found).toMatchObject({ accounts: 1, records, entries, differences: [] })
+  })
+})
+
 describe('a backup of a store with money, customers, webhooks and verifications', () => {
   const named = { clientId: '', reference: 'kept-topup' }
   let store: MemoryStore
