@@ -98,6 +98,26 @@ it('a new decline that only a shop of before excepts never meets who was there',
     return (await ask(0, 'SHOP-9')) === '128 groceries'
   })
   expect([...said]).toEqual(['000'])
+  // What is declined by now goes on, also while the log is asked for another exception.
+  writePack(
+    {
+      'windows.yaml': '- { name: many, scope: card, over: approved, period: year }',
+      'b.rules.yaml': rulesText([
+        { id: 'frequent', when: 'windows.many.count > 99', decline: undefined, allow: 'all' },
+      ]),
+    },
+    place.rulesDir,
+  )
+  const { rulesVersion } = (await askOf(0, 0, 'SHOP-9')).body
+  const heard = new Set<string>()
+  let asksLeft = 40
+  await until(async () => {
+    const { body } = await askOf(0, 0, 'SHOP-9')
+    heard.add(String(body.responseCode))
+    if (body.rulesVersion !== rulesVersion) asksLeft--
+    return asksLeft === 0
+  })
+  expect([...heard]).toEqual(['128'])
   await server.stop()
 })
 

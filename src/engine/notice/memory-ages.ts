@@ -88,7 +88,7 @@ function textOf({ ages, waits }: MemoryAges): string {
 export function agesWith(before: MemoryAges | null, change: PackChange, nowMs: number): MemoryAges {
   const { memories = [] } = change.pack
   const ages = agesAfter(before?.ages ?? null, memories, nowMs)
-  return { ages, waits: waitsAfter(before?.waits ?? [], ages, change, nowMs) }
+  return { ages, waits: waitsAfter(before ?? noAges, ages, change, nowMs) }
 }
 
 /**
@@ -96,7 +96,7 @@ export function agesWith(before: MemoryAges | null, change: PackChange, nowMs: n
  * nobody has seen what was enforced.
  */
 function waitsAfter(
-  before: readonly string[],
+  before: MemoryAges,
   ages: MemoryAges['ages'],
   { pack, former }: PackChange,
   nowMs: number,
@@ -105,13 +105,17 @@ function waitsAfter(
     const { sinceMs = 0, seeded = false } = ages[key] ?? {}
     return !seeded && sinceMs + fullAfterMs > nowMs
   })
-  const excepted = new Set(open.flatMap((memory) => (memory.excepted ?? []).map(({ id }) => id)))
-  const enforced = new Set(former === null ? excepted : former.declines)
-  const own = new Set(pack.declines)
+  const begun = open.filter(({ key }) => before.ages[key]?.sinceMs === ages[key]?.sinceMs)
+  const enforced = new Set(former === null ? idsExceptedBy(open) : former.declines)
+  const fresh = idsExceptedBy(open).filter((id) => !enforced.has(id))
+  const [still, own] = [new Set(idsExceptedBy(begun)), new Set(pack.declines)]
   // What is none of this pack may be of one that another server has.
-  const kept = before.filter((id) => excepted.has(id) || !own.has(id))
-  const fresh = [...excepted].filter((id) => !enforced.has(id))
+  const kept = before.waits.filter((id) => still.has(id) || !own.has(id))
   return [...new Set([...fresh, ...kept])].slice(0, maxWaits)
+}
+
+function idsExceptedBy(memories: readonly PackMemory[]): string[] {
+  return memories.flatMap(({ excepted = [] }) => excepted.map(({ id }) => id))
 }
 
 function agesAfter(

@@ -98,7 +98,7 @@ it('what an allowance may except waits no longer than that lasts', async () => {
 })
 
 it('what was declined before goes on, whatever is new that may except it', async () => {
-  const { note, seeding } = world()
+  const { note, told, seeding } = world()
   const ids = ['old', 'new']
   const allowing = { ...first, ruleIds: [], excepted: ids.map((id) => ({ id })) }
   const waiting = async () => (await seeding([allowing], t0 + 3)).map(([id]) => id)
@@ -114,6 +114,12 @@ it('what was declined before goes on, whatever is new that may except it', async
   expect(await waiting()).toEqual(['new'])
   await note([], t0 + 2, { before: ids, now: ids })
   expect(await waiting()).toEqual([])
+  // What has waited until the log told one thing does not wait for the next.
+  const later = { ...second, ruleIds: [], excepted: allowing.excepted }
+  await note([allowing], t0 + 2, { before: [], now: ids })
+  await told([allowing], t0)
+  await note([allowing, later], t0 + 2, { before: ids, now: ids })
+  expect(await seeding([allowing, later], t0 + 3)).toEqual([])
   const other = world()
   await other.note([], t0)
   await other.note([allowing], t0 + 1, { now: ids })
