@@ -7,18 +7,12 @@ import { availableMinor } from '../../src/domain/record/account.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import { openHold, type Transaction, withheld } from '../../src/domain/record/transaction.ts'
 import { eventOf, cardOf as naiveCardOf } from '../support/event-generator.ts'
+import { byDefault } from '../support/ledger-walk.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../support/world.ts'
 
 const dayMs = 86_400_000
 const startMs = Date.UTC(2026, 10, 14, 9)
-const declined = {
-  code: '176',
-  decidedBy: 'default',
-  cause: 'deadline',
-  ruleId: '',
-  approvedAmountMinor: null,
-  rulesVersion: 'test',
-} as const
+const declined = { ...byDefault, code: '176' } as const
 
 /** C1, and C2 that was issued for it again, on one account with 1000. */
 function open(openingMinor = 1000, switches: Partial<Switches> = {}) {

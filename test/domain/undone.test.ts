@@ -6,6 +6,7 @@ import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
 import { decodeEntry, encodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { cardOf, eventOf } from '../support/event-generator.ts'
+import { byDefault } from '../support/ledger-walk.ts'
 import { accountOf, defaultSwitches, packOf, cardOf as realCard } from '../support/world.ts'
 
 const accountId = 'A1'
@@ -27,14 +28,12 @@ function openWorld(
     said: '000' | '176' | null,
     approvedAmountMinor: number | null = null,
   ) => {
-    const answer = { decidedBy: 'default', cause: 'deadline', ruleId: '' } as const
-    const byDefault = { ...answer, rulesVersion: 'test', approvedAmountMinor }
     return ledger.deliver(
       {
         event: eventOf({ ...(isAsk(eventOf(event)) ? {} : { final: false }), ...event }),
         slot: event.eventId,
         receivedAtMs: nowMs++,
-        said: said === null ? null : { ...byDefault, code: said },
+        said: said === null ? null : { ...byDefault, approvedAmountMinor, code: said },
       },
       pack,
     ).answer

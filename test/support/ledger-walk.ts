@@ -48,10 +48,12 @@ type WalkStep = Walk['steps'][number]
 type Delivered = Extract<WalkStep, { kind: 'deliver' }>
 export type PersonStep = Exclude<WalkStep, { kind: 'deliver' | 'expire' }>
 
-const byDefault = {
+/** What the watchdog says too late; its code is given beside it. */
+export const byDefault = {
   decidedBy: 'default',
   cause: 'deadline',
   ruleId: '',
+  approvedAmountMinor: null,
   rulesVersion: 'test',
 } as const
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Engine } from '../../engine/engine.ts'
 import { findObstacles, writeRows } from '../../engine/import.ts'
 import { createImportPlan, type ImportPlan } from '../../engine/import-plan.ts'
-import { readOrganizationIds, readOrganizations } from '../../management/organization.ts'
+import { readOrganizations } from '../../management/organization.ts'
 import type { Store } from '../../store/port.ts'
 import { type ReadRow, readCardRow } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
@@ -79,14 +79,15 @@ const maxNamed = 10
 
 /** What is missing may be made later, as when all of a store is moved; a name that is mistyped would never be. */
 async function warnOfUnknown(named: CurrenciesByOrganization, store: Store): Promise<void> {
-  const known = new Set(['', ...(await readOrganizationIds(store))])
+  const { organizations, unreadable } = await readOrganizations(store)
+  const readable = organizations.map(({ organizationId }) => organizationId)
+  const known = new Set(['', ...readable, ...unreadable])
   const unknown = [...named.keys()].filter((id) => !known.has(id))
   warnOf(
     'no organization',
     unknown,
     'until it is made (arbiter organization add) no client can see its cards',
   )
-  const { organizations } = await readOrganizations(store)
   const lacking = organizations.flatMap(({ organizationId, currencies }) =>
     [...(named.get(organizationId) ?? [])]
       .filter((currency) => !currencies.includes(currency))

@@ -9,6 +9,7 @@ import type { CardEvent } from '../../../src/domain/record/event.ts'
 import { decodeEntry, encodeEntry } from '../../../src/engine/format/entry-codec.ts'
 import { windowFile } from '../../../src/rules/pack/window-file.ts'
 import { eventOf, cardOf as naiveCard } from '../../support/event-generator.ts'
+import { byDefault } from '../../support/ledger-walk.ts'
 import { accountOf, cardOf, defaultSwitches, packOf } from '../../support/world.ts'
 
 const pack = packOf(defaultSwitches)
@@ -73,14 +74,7 @@ describe('the address of an organization', () => {
 
   it('holds nothing for an approval by default of a card that is not its own', () => {
     const ledger = openLedger('org-1')
-    const said = {
-      code: '000',
-      decidedBy: 'default',
-      cause: 'deadline',
-      ruleId: '',
-      approvedAmountMinor: null,
-      rulesVersion: 'test',
-    } as const
+    const said = { ...byDefault, code: '000' } as const
     const step = deliver(ledger, { organizationId: 'org-2' }, pack, said)
     expect(step.unmatched).toBe('other organization')
     expect(ledger.book(accountId).account()?.heldMinor).toBe(0)
@@ -96,18 +90,10 @@ describe('an ask that came to the address of another organization', () => {
     { ...over('failures', 'declines'), scope: 'account' as const },
     { ...over('all', 'asks'), scope: 'organization' as const },
   ]
-  const byDefault = {
-    code: '176',
-    decidedBy: 'default',
-    cause: 'deadline',
-    ruleId: '',
-    approvedAmountMinor: null,
-    rulesVersion: 'test',
-  } as const
 
   it.each([
     ['is declined', null],
-    ['is declined by default', byDefault],
+    ['is declined by default', { ...byDefault, code: '176' } as const],
   ])('changes nothing of a card that it does not know when it %s', (_, said) => {
     const shared = createSharedTally()
     const watching = { ...packOf(defaultSwitches, 45, { windows, remembers }), shared }
