@@ -163,7 +163,8 @@ async function openWorld(cards, watched) {
       amountMinor: 100 + ((i * 37) % 4_999),
       merchant: { mid: `MID${i % 5_000}`, mcc: '5411', name: 'S', city: 'L', country: 'US' },
     })
-    return { event, slot: `slot-${i}`, receivedAtMs: Date.now(), said: null, origin: 'relay' }
+    const handed = { slot: `slot-${i}`, receivedAtMs: Date.now(), said: null, origin: 'relay' }
+    return { ...handed, event, mayStillCommit: false }
   }
   return {
     async ask(count) {
