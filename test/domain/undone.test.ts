@@ -183,3 +183,44 @@ describe('an ask that its reversal came before', () => {
     expectReplayed(world)
   })
 })
+
+describe('a one-time unblock', () => {
+  const blocked = { blockedMids: ['M1'], unblockedMids: ['M1'] }
+  const { merchant } = eventOf({ eventId: '' })
+  const at = { merchant: { ...merchant, mid: 'M1' } }
+  const first = { ...at, eventId: 'E1' }
+  const second = { ...at, eventId: 'E2' }
+  const elsewhere = { ...at, eventId: 'E3', transactionId: 'T2' }
+
+  it('is not given back by an ask on which another of its transaction stands', () => {
+    const world = openWorld({}, blocked)
+    expect([world.tell(first), world.tell(second)]).toEqual(['000', '000'])
+    world.say(first, '176')
+    expect(world.card().unblockedMids).toEqual([])
+    expect(world.tell(elsewhere)).toBe('186')
+    expect(world.tell({ ...at, eventId: 'E4' })).toBe('000')
+    expectReplayed(world)
+  })
+
+  it('is given back by the last ask that stands on it, in any order', () => {
+    for (const undone of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      const world = openWorld({}, blocked)
+      expect([world.tell(first), world.tell(second)]).toEqual(['000', '000'])
+      for (const ask of undone) world.say(ask, '176')
+      expect(world.card().unblockedMids).toEqual(['M1'])
+      expect(world.tell(elsewhere)).toBe('000')
+      expectReplayed(world)
+    }
+  })
+
+  it('is given back where what stands needs none', () => {
+    const world = openWorld({}, blocked)
+    const other = { eventId: 'E2', merchant: { ...merchant, mid: 'M2' } }
+    expect([world.tell(first), world.tell(other)]).toEqual(['000', '000'])
+    world.say(first, '176')
+    expect(world.card().unblockedMids).toEqual(['M1'])
+  })
+})

@@ -117,6 +117,8 @@ type Effect =
       cash: boolean
       foreign: boolean
       unblockedMid: string
+      /** Without an unblock it would have been declined. */
+      needsUnblock: boolean
       expiresAtMs: number
       fixed: number
       millionths: number
@@ -538,7 +540,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const next = later.find((ask) => !ask.absorbed)
     if (gone.reopened && next) next.reopened = true
     if (gone.reopened && !next) t.expired = true
-    if (gone.unblockedMid !== '') {
+    const nextUser = t.asks.find((ask) => ask.needsUnblock)
+    if (gone.unblockedMid !== '' && nextUser) nextUser.unblockedMid = gone.unblockedMid
+    else if (gone.unblockedMid !== '') {
       world.usedUnblocks.delete(`${cardId} ${gone.unblockedMid}`)
       t.unblocked = false
     }
@@ -654,12 +658,13 @@ export function createNaiveModel(options: NaiveOptions) {
 
     const mids = effects.flatMap((effect) => (effect.kind === 'unblock' ? [effect.mid] : []))
     const { next, booking } = bookingFor(event, card, key, t, arrivalMs, mids[0] ?? '')
+    booking.needsUnblock = blocked && (t.unblocked || mids.length > 0)
     const { k } = booking
     const q = N(next) - N(t)
     const g = O(next) - O(t)
     const spent = W(next) - W(t)
     if (Math.max(next.P, next.A) > Math.max(t.P, t.A) && N(next) === 0) {
-      effects.push({ ...booking, absorbed: true, unblockedMid: '' })
+      effects.push({ ...booking, absorbed: true, unblockedMid: '', needsUnblock: false })
       return answer('175')
     }
     // Another kind's hold was reversed: it neither adds all of itself to the hold, nor does the hold
@@ -781,6 +786,7 @@ export function createNaiveModel(options: NaiveOptions) {
       key,
       eventKey: keyOfEvent(event),
       unblockedMid,
+      needsUnblock: false,
       k: k as 'P' | 'A',
       addedMinor: next[k] - t[k],
       reversedMinor: next.R - t.R,
@@ -1188,7 +1194,8 @@ export function createNaiveModel(options: NaiveOptions) {
     delivery.absorbed = false
     // Also where a person has taken a later one off the list.
     const { unblockedMid: mid } = gone
-    if (mid !== '' && !card.unblockedMids.includes(mid)) card.unblockedMids.push(mid)
+    const isFree = mid !== '' && !t?.asks.some((ask) => ask !== gone && ask.needsUnblock)
+    if (isFree && !card.unblockedMids.includes(mid)) card.unblockedMids.push(mid)
     record(card, key, [{ kind: 'undo', key, eventKey, cardId: card.cardId }], arrivalMs, noMerchant)
     const { swipesLeft } = cardState(fold(), card, 0)
     const { postedMinor, heldMinor } = balances(fold(), card.accountId)

@@ -170,6 +170,13 @@ export function usesUnblock(ask: Ask, failed: Check | undefined): boolean {
   return passed && isUnblocked(ask)
 }
 
+/** The MID whose one-time unblock an approved ask stands on: its own, or that of an earlier one which stands; '' for none. */
+export function unblockedMidOf(ask: Ask, unblocks: boolean): string {
+  if (unblocks) return ask.event.merchant.mid
+  if (!isBlockedMid(ask)) return ''
+  return ask.transaction.asks.find(({ unblockedMid }) => unblockedMid !== '')?.unblockedMid ?? ''
+}
+
 function isRefusedMcc({ event, card }: Ask): boolean {
   const { mcc } = event.merchant
   if (card.allowedMccs.length > 0 && !card.allowedMccs.includes(mcc)) return true

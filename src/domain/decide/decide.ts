@@ -8,7 +8,7 @@ import { allowedFunds, passChecks } from './allowance.ts'
 import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, isAdjusted, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
-import { absorbedCheck, amountCheck, fundsCheck, usesUnblock } from './check.ts'
+import { absorbedCheck, amountCheck, fundsCheck, unblockedMidOf, usesUnblock } from './check.ts'
 import { bookConsequences, bookCrowding, makePlaces } from './consequence.ts'
 import type { Decided } from './decision.ts'
 import type { Pack, RuleVerdict } from './pack.ts'
@@ -139,7 +139,7 @@ function record(draft: Draft, ask: Ask, verdict: AskVerdict): void {
   rememberAsk(draft, ask.event, approved, ask.pack.remembers)
   if (ask.amountMinor === 0) return
   const addedMinor = ask.sums.addedMinor - verdict.shortMinor
-  if (approved) bookApproval(draft, ask, addedMinor, verdict.unblocks ? mid : '')
+  if (approved) bookApproval(draft, ask, addedMinor, unblockedMidOf(ask, verdict.unblocks))
   else countAttempt(draft, ask, true)
 }
 

@@ -96,7 +96,9 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   const heirKey = heirOf(transaction, eventKey, pack)
   const expiresAtMs = expiryWithout(transaction, eventKey)
   draft.make({ type: 'holdUndone', eventKey, heirKey, expiresAtMs })
-  if (share.unblockedMid !== '') {
+  const { asks } = draft.view.transaction
+  const isUnblockUsed = asks.some(({ unblockedMid }) => unblockedMid !== '')
+  if (share.unblockedMid !== '' && !isUnblockUsed) {
     draft.make({ type: 'unblockReturned', mid: share.unblockedMid })
   }
   if (isSwipeUnused(draft.view)) draft.make({ type: 'swipeReturned' })

@@ -60,7 +60,7 @@ export interface AskShare {
   readonly eventKey: string
   readonly preauthorized: boolean
   readonly addedMinor: number
-  /** The MID whose one-time unblock the ask used; '' for none. */
+  /** The MID whose one-time unblock the ask used, or an earlier one that it stands beside; '' for none. */
   readonly unblockedMid: string
   /** The ask opened the transaction again after its expiry. */
   readonly reopened: boolean
