@@ -3,6 +3,7 @@ import type { Pack, Switches } from '../../src/domain/decide/pack.ts'
 import { createLedger, type Ledger } from '../../src/domain/ledger/ledger.ts'
 import type { Card } from '../../src/domain/record/card.ts'
 import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
+import type { Transaction } from '../../src/domain/record/transaction.ts'
 import { decodeEntry, encodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { encodeBook } from '../support/book-text.ts'
 import { cardOf, eventOf } from '../support/event-generator.ts'
@@ -180,6 +181,80 @@ describe('an ask that its reversal came before', () => {
     expect(world.card().status).toBe('Terminated')
     world.say(other, '176')
     expect(world.card()).toMatchObject({ swipesLeft: 1, status: 'Active' })
+    expectReplayed(world)
+  })
+})
+
+describe('a total that was undone', () => {
+  const totals = { incrementalAmount: 'cumulative' } as const
+
+  /** What is held after each, with the asks named that the default declines by then. */
+  function heldAfter(world: ReturnType<typeof openWorld>, told: readonly [string, number?][]) {
+    return told.map(([eventId, amountMinor]) => {
+      const ask = { eventId, amountMinor: amountMinor ?? amounts.get(eventId)! }
+      if (amountMinor === undefined) world.say(ask, '176')
+      else expect(world.tell(ask)).toBe('000')
+      amounts.set(eventId, ask.amountMinor)
+      return world.account().heldMinor
+    })
+  }
+  const amounts = new Map<string, number>()
+
+  it('leaves what a later and lower one says', () => {
+    const world = openWorld(totals)
+    expect(heldAfter(world, [['E1', 150], ['E2', 80], ['E1'], ['E2']])).toEqual([150, 150, 80, 0])
+    expectReplayed(world)
+  })
+
+  it('leaves the largest that is left, whichever is undone next', () => {
+    const world = openWorld(totals)
+    const asked = [
+      ['E1', 30],
+      ['E2', 150],
+      ['E3', 80],
+      ['E4', 100],
+    ] as [string, number][]
+    heldAfter(world, asked)
+    expect(heldAfter(world, [['E2'], ['E4'], ['E3'], ['E1']])).toEqual([100, 80, 30, 0])
+    expectReplayed(world)
+  })
+
+  it('leaves what a later one says of what was reversed before it', () => {
+    const world = openWorld(totals)
+    heldAfter(world, [
+      ['E1', 100],
+      ['E2', 150],
+    ])
+    world.tell({ eventId: 'E3', requestType: 'PartialReversal', amountMinor: 60 })
+    expect(heldAfter(world, [['E4', 70], ['E2'], ['E1'], ['E4']])).toEqual([90, 70, 70, 0])
+    expectReplayed(world)
+  })
+
+  it('is left to the next whole where earlier releases did not keep what that one says', () => {
+    const world = openWorld(totals)
+    heldAfter(world, [
+      ['E1', 150],
+      ['E2', 80],
+    ])
+    const t = world.ledger.book(accountId).transaction('C1', 'T1') as Transaction
+    const asks = t.asks.map((ask) => ({ ...ask, totalMinor: null }))
+    world.ledger.book(accountId).put({
+      ...{ account: world.account(), cards: [], aliases: [], forgotten: null, event: null },
+      transactions: [{ ...t, asks }],
+    })
+    expect(heldAfter(world, [['E1'], ['E2']])).toEqual([150, 0])
+  })
+
+  it('leaves what a later one was told after more of it was approved', () => {
+    const world = openWorld({ ...totals, partialApproval: true }, {}, 100)
+    const first = { eventId: 'E1', amountMinor: 150, partialApprovalSupported: true }
+    expect(world.tellPart(first)).toBe(100)
+    world.adjust(200)
+    expect(world.tell({ eventId: 'E2', amountMinor: 120 })).toBe('000')
+    world.say(first, '000')
+    expect(world.account().heldMinor).toBe(150)
+    world.say(first, '176')
+    expect(world.account().heldMinor).toBe(120)
     expectReplayed(world)
   })
 })

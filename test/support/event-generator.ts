@@ -277,7 +277,20 @@ export function walk(seed: number): Walk {
  */
 export function crossedWalk(seed: number): Walk {
   const world = walk(seed)
-  return { ...world, steps: withCrossings(createRandom(seed ^ 0xc205), world.steps) }
+  const crossed = { ...world, steps: withCrossings(createRandom(seed ^ 0xc205), world.steps) }
+  return createRandom(seed ^ 0xb10c).chance(0.1) ? atBlockedMid(crossed) : crossed
+}
+
+/** With all asks of a card in one transaction, and at one MID, which is blocked and unblocked once. */
+function atBlockedMid(world: Walk): Walk {
+  const mids = { allowedMids: [], blockedMids: ['M2'], unblockedMids: ['M2'] }
+  const cards = world.cards.map((card) => ({ ...card, ...mids }))
+  const steps = world.steps.map((step) => {
+    if (step.kind !== 'deliver' || !isAsk(step.event)) return step
+    const merchant = { ...step.event.merchant, mid: 'M2' }
+    return { ...step, event: { ...step.event, transactionId: 'T1', merchant } }
+  })
+  return { ...world, cards, steps }
 }
 
 function withCrossings(random: Random, steps: WalkStep[]): WalkStep[] {

@@ -112,6 +112,8 @@ type Effect =
       eventKey: string
       k: 'P' | 'A'
       addedMinor: number
+      /** A total: the sum of its kind as this ask alone has it. */
+      saysMinor: number
       reversedMinor: number
       absorbed: boolean
       cash: boolean
@@ -525,11 +527,15 @@ export function createNaiveModel(options: NaiveOptions) {
     const [gone] = t.asks.splice(at, 1)
     assert(at >= 0 && gone)
     const later = t.asks.slice(at)
-    // A later total of its kind says the whole, and stands on what this one added.
-    const total = switches.incrementalAmount === 'cumulative'
-    const heir = total ? later.find((ask) => ask.k === gone.k) : undefined
-    if (heir) heir.addedMinor += gone.addedMinor
-    else t[gone.k] -= gone.addedMinor
+    if (switches.incrementalAmount === 'delta') t[gone.k] -= gone.addedMinor
+    else {
+      // The largest of what is left to be said of its kind.
+      t[gone.k] = 0
+      for (const ask of t.asks.filter(({ k }) => k === gone.k)) {
+        ask.addedMinor = Math.max(0, ask.saysMinor - t[gone.k])
+        t[gone.k] += ask.addedMinor
+      }
+    }
     t.asked = t.asks.length > 0
     t.cash &&= t.asked
     t.foreignCash = t.asks.some((ask) => ask.cash && ask.foreign)
@@ -689,7 +695,11 @@ export function createNaiveModel(options: NaiveOptions) {
       // A part of it would not hold that part.
       const part: Sums = { ...next, [k]: next[k] - shortMinor }
       if (H(part, N(part)) !== N(part) || booking.reversedMinor > 0) return answer('116')
-      effects.push({ ...booking, addedMinor: booking.addedMinor - shortMinor })
+      effects.push({
+        ...booking,
+        addedMinor: booking.addedMinor - shortMinor,
+        saysMinor: booking.saysMinor - shortMinor,
+      })
       effects.push({ kind: 'swipe', key, cardId: card.cardId })
       return answer('000', amountMinor - shortMinor)
     }
@@ -736,7 +746,8 @@ export function createNaiveModel(options: NaiveOptions) {
     const leftMinor = wasAbsorbed ? booking.addedMinor : shortMinor
     const addedMinor = Math.max(0, wholeMinor - leftMinor)
     const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
-    const effects: Effect[] = [...naming, { ...booking, addedMinor }, swipe]
+    const saysMinor = booking.saysMinor - shortMinor
+    const effects: Effect[] = [...naming, { ...booking, addedMinor, saysMinor }, swipe]
     const after = fold([...effects, ...chargesOf(account, key, effects)])
     if (!isSafe(after, key, account)) return { ...none, unmatched: 'too large' }
     return { effects, key, anomalies, unmatched: null }
@@ -766,10 +777,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const cash = event.requestType === 'CashWithdrawal'
     const k = event.requestType === 'PreAuthorization' ? 'P' : 'A'
     const next: Sums = { ...t, expired: false }
+    const saysMinor = amountMinor + Math.min(t.R, Math.max(t.P, t.A))
     next[k] =
-      switches.incrementalAmount === 'delta'
-        ? t[k] + amountMinor
-        : Math.max(t[k], amountMinor + Math.min(t.R, Math.max(t.P, t.A)))
+      switches.incrementalAmount === 'delta' ? t[k] + amountMinor : Math.max(t[k], saysMinor)
     next.R = t.R + Math.max(0, N(next) - t.K)
     const adjustment = cash ? undefined : adjustmentFor(event.merchant, account)
     const fixed = adjustment?.fixedMinor[account.currency] ?? 0
@@ -789,6 +799,7 @@ export function createNaiveModel(options: NaiveOptions) {
       needsUnblock: false,
       k: k as 'P' | 'A',
       addedMinor: next[k] - t[k],
+      saysMinor,
       reversedMinor: next.R - t.R,
       absorbed: false,
       cash,
@@ -1163,7 +1174,7 @@ export function createNaiveModel(options: NaiveOptions) {
     // A total, and those after it, never say more than the whole of it.
     const mostMinor = booking.addedMinor + total(later.map((ask) => ask.addedMinor))
     const addedMinor = Math.min(restMinor, mostMinor)
-    const effect: Effect = { ...booking, addedMinor, isRest: true }
+    const effect: Effect = { ...booking, addedMinor, saysMinor: restMinor, isRest: true }
     const account = accountOf(card.accountId)
     if (!isSafe(fold([effect, ...chargesOf(account, key, [effect])]), key, account)) return false
     record(card, key, [effect], arrivalMs, event.merchant)
@@ -1606,6 +1617,7 @@ function add(t: Sums, share: Sums['asks'][number]): void {
     return
   }
   part.addedMinor += share.addedMinor
+  if (share.isRest) part.saysMinor += share.saysMinor
   part.reopened ||= share.reopened
   part.absorbed &&= share.absorbed
   part.foreign ||= share.foreign

@@ -120,6 +120,8 @@ export interface PlacedHold {
   readonly adjustment?: HoldAdjustment
   /** What later totals had added already that this ask has of its own now; absent for nothing, and in what earlier releases wrote. */
   readonly overtakenMinor?: number
+  /** With cumulative amounts the sum of its kind that the ask alone says; absent with others, and in what earlier releases wrote. */
+  readonly totalMinor?: number
 }
 
 /** What counts as if it had always been counted: it replaces what is there under the same name. */

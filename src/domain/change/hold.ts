@@ -20,6 +20,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     abroad: hold.abroad ?? part?.abroad ?? false,
     adjustment: raisedBy(part?.adjustment ?? null, hold.adjustment ?? null),
     expiresAtMs: null,
+    totalMinor: hold.totalMinor ?? part?.totalMinor ?? null,
   }
   const next = copyTransaction(t)
   if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
@@ -100,7 +101,7 @@ export function absorbAsk(t: Transaction, hold: PlacedHold): Transaction {
   return { ...placeHold(t, { ...hold, expiresAtMs: 0 }), expired }
 }
 
-/** Takes one ask's addition out, or leaves it to the later ask that stands on it. */
+/** Takes one ask's addition out, as far as later totals do not say it; of earlier releases the heir takes it over. */
 export function undoHold(
   t: Transaction,
   eventKey: string,
@@ -111,13 +112,9 @@ export function undoHold(
   if (share === undefined) return t
   // An absorbed ask keeps nothing open.
   const next = t.asks.slice(t.asks.indexOf(share) + 1).find((ask) => !isAbsorbed(ask, t))
-  const left = heirKey === '' ? share.addedMinor : 0
   const untilMs = expiresAtMs ?? t.expiresAtMs
-  const asks = t.asks
-    .filter((ask) => ask !== share)
-    .map((ask) =>
-      ask.eventKey === heirKey ? { ...ask, addedMinor: ask.addedMinor + share.addedMinor } : ask,
-    )
+  const left = sharesWithout(t, share, heirKey)
+  const asks = left.asks
     // What it opened again stays open for the ask after it, until that one is undone too.
     .map((ask) =>
       share.reopened && ask.eventKey === next?.eventKey ? { ...ask, reopened: true } : ask,
@@ -126,8 +123,8 @@ export function undoHold(
   return {
     ...t,
     expiresAtMs: untilMs,
-    preauthorizedMinor: t.preauthorizedMinor - (share.preauthorized ? left : 0),
-    authorizedMinor: t.authorizedMinor - (share.preauthorized ? 0 : left),
+    preauthorizedMinor: share.preauthorized ? left.sumMinor : t.preauthorizedMinor,
+    authorizedMinor: share.preauthorized ? t.authorizedMinor : left.sumMinor,
     asks,
     cash: asks.length > 0 && t.cash,
     cashPosted: asks.length > 0 && t.cashPosted,
@@ -137,6 +134,29 @@ export function undoHold(
     expired: t.expired || (next === undefined && share.reopened),
     adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
   }
+}
+
+/** The other shares, and the sum of its kind: a later total adds what it says above the asks before it that are left. */
+function sharesWithout(
+  t: Transaction,
+  share: AskShare,
+  heirKey: string,
+): { readonly asks: readonly AskShare[]; readonly sumMinor: number } {
+  const at = t.asks.indexOf(share)
+  const isLater = (ask: AskShare, i: number) => i >= at && ask.preauthorized === share.preauthorized
+  const laterMinor = t.asks.filter(isLater).reduce((sum, ask) => sum + ask.addedMinor, 0)
+  let sumMinor = (share.preauthorized ? t.preauthorizedMinor : t.authorizedMinor) - laterMinor
+  const asks = t.asks
+    .filter((ask) => ask !== share)
+    .map((ask, i) => {
+      if (!isLater(ask, i)) return ask
+      let { addedMinor } = ask
+      if (ask.eventKey === heirKey) addedMinor += share.addedMinor
+      else if (ask.totalMinor !== null) addedMinor = Math.max(0, ask.totalMinor - sumMinor)
+      sumMinor += addedMinor
+      return { ...ask, addedMinor }
+    })
+  return { asks, sumMinor }
 }
 
 function adjustmentOf(asks: readonly AskShare[]): HoldAdjustment | null {

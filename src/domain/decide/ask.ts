@@ -45,6 +45,8 @@ export interface Ask {
 interface AskSums {
   /** What the ask adds to the sum of its kind. */
   readonly addedMinor: number
+  /** With cumulative amounts the sum that it says; null with others. */
+  readonly totalMinor: number | null
   /** The part that a ceiling, said by a reversal before the ask, takes back at once. */
   readonly reversedMinor: number
   readonly netMinor: number
@@ -122,9 +124,8 @@ function sumsAfter(
   const own = preauthorized ? t.preauthorizedMinor : t.authorizedMinor
   const other = preauthorized ? t.authorizedMinor : t.preauthorizedMinor
   const delta = switches.incrementalAmount === 'delta'
-  const ownAfter = delta
-    ? own + amountMinor
-    : Math.max(own, amountMinor + Math.min(t.reversedMinor, total))
+  const totalMinor = delta ? null : amountMinor + Math.min(t.reversedMinor, total)
+  const ownAfter = totalMinor === null ? own + amountMinor : Math.max(own, totalMinor)
   const totalAfter = Math.max(ownAfter, other)
   const uncappedMinor = t.voided ? 0 : Math.max(0, totalAfter - t.reversedMinor)
   const reversedMinor = t.ceilingMinor === null ? 0 : Math.max(0, uncappedMinor - t.ceilingMinor)
@@ -139,6 +140,7 @@ function sumsAfter(
   const covered = held || t.voided
   return {
     addedMinor,
+    totalMinor,
     reversedMinor,
     netMinor,
     totalRise,
@@ -173,6 +175,12 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
   // Cash is never adjusted.
   if (cash !== '' && foreign) return { ...hold, abroad: true }
   return adjustment === null ? hold : { ...hold, adjustment }
+}
+
+/** With what the ask says of the sum of its kind, less the part that was not approved. */
+export function withTotal(hold: PlacedHold, { sums }: Ask, shortMinor: number): PlacedHold {
+  const { totalMinor } = sums
+  return totalMinor === null ? hold : { ...hold, totalMinor: totalMinor - shortMinor }
 }
 
 function cashOf(event: CardEvent, switches: Switches): PlacedHold['cash'] {

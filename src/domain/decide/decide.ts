@@ -6,7 +6,7 @@ import type { ResponseCode } from '../record/response-code.ts'
 import { bookAdvice } from './advice.ts'
 import { allowedFunds, passChecks } from './allowance.ts'
 import { type Anomaly, askAnomalies, namingAnomalies } from './anomaly.ts'
-import { type Ask, holdOf, isAdjusted, openAsk } from './ask.ts'
+import { type Ask, holdOf, isAdjusted, openAsk, withTotal } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
 import { absorbedCheck, amountCheck, fundsCheck, unblockedMidOf, usesUnblock } from './check.ts'
 import { bookConsequences, bookCrowding, makePlaces } from './consequence.ts'
@@ -132,26 +132,32 @@ function record(draft: Draft, ask: Ask, verdict: AskVerdict): void {
   if (!approved) {
     // The sums of an absorbed ask are kept, so that the pair nets to nothing.
     if (verdict.absorbed) {
-      draft.make({ type: 'askAbsorbed', hold: holdOf(ask, ask.sums.addedMinor, '') })
+      const hold = withTotal(holdOf(ask, ask.sums.addedMinor, ''), ask, 0)
+      draft.make({ type: 'askAbsorbed', hold })
     }
     draft.make({ type: 'declined', code: verdict.code })
   }
   rememberAsk(draft, ask.event, approved, ask.pack.remembers)
   if (ask.amountMinor === 0) return
-  const addedMinor = ask.sums.addedMinor - verdict.shortMinor
-  if (approved) bookApproval(draft, ask, addedMinor, unblockedMidOf(ask, verdict.unblocks))
+  const { shortMinor, unblocks } = verdict
+  if (approved) bookApproval(draft, ask, shortMinor, unblockedMidOf(ask, unblocks))
   else countAttempt(draft, ask, true)
 }
 
-/** Books an approved ask above zero, whoever approved it. */
+/** Books an approved ask above zero, whoever approved it, less the part that was not. */
 export function bookApproval(
   draft: Draft,
   ask: Ask,
-  addedMinor: number,
+  shortMinor: number,
   unblockedMid: string,
 ): void {
   const { mid } = ask.event.merchant
-  draft.make({ type: 'holdPlaced', hold: holdOf(ask, addedMinor, unblockedMid) })
+  const { addedMinor, uncoveredMinor } = ask.sums
+  // What was approved is held, also where the checks would have found no cover for it; a part of a total that a later one
+  // stands above takes nothing from that.
+  const heldMinor = Math.max(0, addedMinor + uncoveredMinor - shortMinor)
+  const hold = withTotal(holdOf(ask, heldMinor, unblockedMid), ask, shortMinor)
+  draft.make({ type: 'holdPlaced', hold })
   if (ask.swipes) draft.make({ type: 'swipeUsed' })
   draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
   countAttempt(draft, ask, false)

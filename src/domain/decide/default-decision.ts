@@ -45,11 +45,7 @@ export function bookStandIn(
     draft.make({ type: 'holdPlaced', hold: holdOf(ask, uncoveredMinor, '') })
     if (ask.swipes) draft.make({ type: 'swipeUsed' })
   } else if (ask.amountMinor > 0) {
-    const shortMinor = ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor)
-    // What was approved is held, also where the checks would have found no cover for it.
-    const addedMinor = ask.sums.addedMinor + ask.sums.uncoveredMinor - shortMinor
-    // A part of a total that a later one stands above takes nothing from that.
-    bookApproval(draft, ask, Math.max(0, addedMinor), '')
+    bookApproval(draft, ask, ask.amountMinor - (approvedAmountMinor ?? ask.amountMinor), '')
   }
   bookConsequences(draft, event, pack)
   if (!isSafe(draft.view)) return { ...nothing, unmatched: 'too large' }
@@ -71,11 +67,14 @@ export function raiseAsk(draft: Draft, event: CardEvent, pack: Pack, restMinor: 
   const ask = openAsk(event, draft.view, pack, draft.atMs)
   const overtakenMinor = Math.min(restMinor, laterMinor(ask))
   // An earlier total may have stood above what was approved.
-  const hold = holdOf(ask, Math.min(restMinor - overtakenMinor, ask.sums.addedMinor), '')
-  draft.make({
-    type: 'holdPlaced',
-    hold: overtakenMinor === 0 ? hold : { ...hold, overtakenMinor },
-  })
+  const share = ask.transaction.asks.find(({ eventKey }) => eventKey === ask.eventKey)
+  const totalMinor = share?.totalMinor ?? null
+  const hold = {
+    ...holdOf(ask, Math.min(restMinor - overtakenMinor, ask.sums.addedMinor), ''),
+    ...(overtakenMinor > 0 && { overtakenMinor }),
+    ...(totalMinor !== null && { totalMinor: totalMinor + restMinor }),
+  }
+  draft.make({ type: 'holdPlaced', hold })
   bookConsequences(draft, event, pack)
 }
 
@@ -108,13 +107,13 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })
 }
 
-/** With cumulative amounts a later total stands on the earlier one and takes over its addition. */
+/** The later total that takes over the addition of an earlier one, where earlier releases did not keep what it says. */
 function heirOf(t: Transaction, eventKey: string, { switches }: Pack): string {
   if (switches.incrementalAmount === 'delta') return ''
   const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
   const { preauthorized } = t.asks[at]!
   const heir = t.asks.slice(at + 1).find((ask) => ask.preauthorized === preauthorized)
-  return heir?.eventKey ?? ''
+  return heir?.totalMinor === null ? heir.eventKey : ''
 }
 
 function isSwipeUnused({ card, transaction }: View): boolean {

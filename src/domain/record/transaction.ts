@@ -69,6 +69,8 @@ export interface AskShare {
   readonly adjustment: HoldAdjustment | null
   /** Until when it would be held for this ask alone; null for as long as the transaction, which earlier releases say of all. */
   readonly expiresAtMs: number | null
+  /** With cumulative amounts the sum of its kind that this ask alone says; null with others, and in what earlier releases wrote. */
+  readonly totalMinor: number | null
 }
 
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */

@@ -80,10 +80,12 @@ function writeHold(
   const { preauthorized, foreign, abroad = false, lasts = false } = hold
   const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad) + 8 * Number(lasts)
   row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
-  const { adjustment, overtakenMinor } = hold
-  if (adjustment === undefined && overtakenMinor === undefined) return
+  const { adjustment, overtakenMinor, totalMinor } = hold
+  const hasMore = overtakenMinor !== undefined || totalMinor !== undefined
+  if (adjustment === undefined && !hasMore) return
   row.push(adjustment ?? null)
-  if (overtakenMinor !== undefined) row.push(overtakenMinor)
+  if (hasMore) row.push(overtakenMinor ?? null)
+  if (totalMinor !== undefined) row.push(totalMinor)
 }
 
 function readHold(row: EntryRow, eventKey: string): PlacedHold {
@@ -100,12 +102,14 @@ function readHold(row: EntryRow, eventKey: string): PlacedHold {
     ...((flags & 8) === 8 && { lasts: true as const }),
   }
   const adjustment = row[8] ?? null
-  const overtakenMinor = row[9]
+  const overtakenMinor = row[9] ?? null
+  const totalMinor = row[10] ?? null
   return {
     ...hold,
     ...((flags & 4) === 4 && { abroad: true as const }),
     ...(adjustment !== null && { adjustment }),
-    ...(overtakenMinor !== undefined && { overtakenMinor }),
+    ...(overtakenMinor !== null && { overtakenMinor }),
+    ...(totalMinor !== null && { totalMinor }),
   }
 }
 

@@ -125,17 +125,21 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
 
 function writeAsk(a: AskShare): unknown[] {
   const flags = flag(a.reopened) + 2 * flag(a.abroad)
-  const row = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flags]
-  if (a.adjustment === null && a.expiresAtMs === null) return row
+  const row: unknown[] = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flags]
+  const { adjustment, expiresAtMs, totalMinor } = a
+  if (adjustment === null && expiresAtMs === null && totalMinor === null) return row
   // Without an adjustment one of nothing stands there, which 0.2.0 reads as none.
-  const adjustment = a.adjustment === null ? [0, 0, 0] : writeAdjustment(a.adjustment)
-  return a.expiresAtMs === null ? [...row, ...adjustment] : [...row, ...adjustment, a.expiresAtMs]
+  row.push(...(adjustment === null ? [0, 0, 0] : writeAdjustment(adjustment)))
+  if (expiresAtMs !== null || totalMinor !== null) row.push(expiresAtMs)
+  if (totalMinor !== null) row.push(totalMinor)
+  return row
 }
 
-type AskRow = [string, number, number, string, number, ...number[]]
+type AskRow = [string, number, number, string, number, ...(number | null)[]]
 
 function readAsk(row: AskRow): AskShare {
-  const [eventKey, addedMinor, preauthorized, unblockedMid, flags, ...adjustment] = row
+  const [eventKey, addedMinor, preauthorized, unblockedMid, flags, ...more] = row
+  const adjustment = more.slice(0, 3) as number[]
   if (!Number.isFinite(addedMinor)) throw new RangeError('no share')
   return {
     eventKey,
@@ -144,10 +148,9 @@ function readAsk(row: AskRow): AskShare {
     unblockedMid,
     reopened: (flags & 1) === 1,
     abroad: (flags & 2) === 2,
-    adjustment: adjustment.slice(0, 3).some((part) => part !== 0)
-      ? readAdjustment(adjustment)
-      : null,
-    expiresAtMs: adjustment[3] ?? null,
+    adjustment: adjustment.some((part) => part !== 0) ? readAdjustment(adjustment) : null,
+    expiresAtMs: more[3] ?? null,
+    totalMinor: more[4] ?? null,
   }
 }
 

@@ -108,6 +108,7 @@ describe('a record in which no field is at its default', () => {
         abroad: true,
         adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
         expiresAtMs: 4,
+        totalMinor: 5,
       },
     ],
     spend: [
@@ -186,7 +187,9 @@ describe('a record in which no field is at its default', () => {
 describe('a transaction with an adjusted hold and cash abroad', () => {
   it('comes back as it was', () => {
     const adjustment = { fixedMinor: 10_000, plusMillionths: 0, plusMinor: 5 }
-    const share = { eventKey: 'E1', preauthorized: false, addedMinor: 100, unblockedMid: '' }
+    const plain = { eventKey: 'E1', preauthorized: false, addedMinor: 100, unblockedMid: '' }
+    const share = { ...plain, totalMinor: null }
+    const total = { ...plain, totalMinor: 80 }
     const transaction = {
       ...newTransaction('C1', 'T1'),
       authorizedMinor: 100,
@@ -196,6 +199,8 @@ describe('a transaction with an adjusted hold and cash abroad', () => {
         { ...share, reopened: true, abroad: false, adjustment: null, expiresAtMs: null },
         { ...share, reopened: false, abroad: true, adjustment: null, expiresAtMs: 5 },
         { ...share, reopened: true, abroad: true, adjustment, expiresAtMs: 0 },
+        { ...total, reopened: false, abroad: false, adjustment: null, expiresAtMs: null },
+        { ...total, reopened: false, abroad: false, adjustment, expiresAtMs: 7 },
       ],
     }
     const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
