@@ -175,7 +175,9 @@ function isOfEarlier({ group }: ChildKey, kept: string, value: string): boolean 
   }
   if (group !== 't') return false
   const found = transactionCodec.decode(value)
-  return !isAlias(found) && kept === transactionCodec.encode({ ...found, linkedCardId: '' })
+  if (isAlias(found)) return false
+  const asks = found.asks.map((ask) => ({ ...ask, totalMinor: null }))
+  return kept === transactionCodec.encode({ ...found, linkedCardId: '', asks })
 }
 
 interface Replayed {

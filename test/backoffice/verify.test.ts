@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest'
 import { repairAccount } from '../../src/backoffice/repair.ts'
 import { verifyStore } from '../../src/backoffice/verify.ts'
-import { accountCodec } from '../../src/engine/format/codec.ts'
+import type { Transaction } from '../../src/domain/record/transaction.ts'
+import { accountCodec, transactionCodec } from '../../src/engine/format/codec.ts'
 import {
   accountAggregate,
   directoryKey,
@@ -12,6 +13,7 @@ import type { Store } from '../../src/store/port.ts'
 import { commandOf } from '../store/conformance.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore, type MemoryState } from '../support/memory-store.ts'
+import { defaultSwitches, packOf } from '../support/world.ts'
 
 const dayMs = 86_400_000
 const retentionMs = 45 * dayMs
@@ -106,6 +108,25 @@ it('what the log knows of events that are past their time is not missed', async 
   while ((await store.sweep(nowMs, 0, 1_000)) > 0) {}
   expect((await verifyStore(store, retentionMs)).differences).not.toEqual([])
   expect((await verifyStore(store, retentionMs, { nowMs })).differences).toEqual([])
+})
+
+it('what a total says, and a server of 0.2.0 left out when it wrote the record again, is not missed', async () => {
+  const state = createMemoryState()
+  const store = createMemoryStore(state)
+  const switches = { ...defaultSwitches, incrementalAmount: 'cumulative' } as const
+  const engine = startEngine(store, { pack: packOf(switches) })
+  await openCards(engine, 1)
+  await engine.ask({ eventId: 'ask' })
+  engine.stop()
+  const rows = state.aggregates.get(accountAggregate('account-0'))!.groups.get('t')!
+  const [[id, row]] = [...rows] as [[string, string]]
+  const t = transactionCodec.decode(row) as Transaction
+  expect(t.asks).toMatchObject([{ totalMinor: t.authorizedMinor }])
+  const asks = t.asks.map((ask) => ({ ...ask, totalMinor: null }))
+  rows.set(id, transactionCodec.encode({ ...t, asks }))
+  expect((await verifyStore(store, retentionMs)).differences).toEqual([])
+  rows.set(id, transactionCodec.encode({ ...t, asks, authorizedMinor: 1 }))
+  expect((await verifyStore(store, retentionMs)).differences).toHaveLength(1)
 })
 
 it('a card whose place names another account, or that has none, is told', async () => {
