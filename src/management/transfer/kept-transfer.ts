@@ -42,6 +42,9 @@ export interface KeptTransfersOptions {
 const defaultMaxKept = 30_000
 const maxAtWork = 32
 const pauseMs = 100
+const againMs = 200
+/** Every server drives again what it knows within this time. */
+const patientMs = 60_000
 const leftAlone =
   'transfers that are nearly a day old are not driven again, because their sources no longer know them: ' +
   'arbiter verify tells whether money is missing'
@@ -68,48 +71,76 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
   }
 
   async function repeatAll(all: readonly string[], loss: number): Promise<void> {
-    const waiting = all.map(readKnown)
-    const worker = async () => {
-      for (let known = waiting.pop(); known !== undefined; known = waiting.pop()) {
-        await repeat(known, loss)
-      }
+    const goesOn = () => loss === losses
+    // What moves money of a card is stuck until the issue of that card is driven again.
+    let stuck = await driveAll(all.map(readKnown), goesOn)
+    for (let before = all.length; stuck.length > 0 && stuck.length < before; ) {
+      before = stuck.length
+      stuck = await driveAll(stuck.map(knownOf), goesOn)
     }
-    await Promise.all(Array.from({ length: maxAtWork }, worker))
     // After another loss all of them are driven anew.
-    if (loss !== losses) return
+    if (!goesOn()) return
     recall.onRepeated()
     mending = null
     onMended()
+    await driveLater(stuck)
+  }
+
+  /** Oldest first, some at a time, while it goes on; resolves to those that cannot be driven now. */
+  async function driveAll(all: readonly KnownTransfer[], goesOn: () => boolean): Promise<Stuck[]> {
+    const stuck: Stuck[] = []
+    const waiting = all.values()
+    const worker = async () => {
+      for (const known of waiting) {
+        if (!goesOn()) return
+        const problem = await driveToEnd(known)
+        if (problem !== '') stuck.push({ known, problem })
+      }
+    }
+    driving++
+    await Promise.all(Array.from({ length: maxAtWork }, worker)).finally(() => driving--)
+    return stuck
+  }
+
+  /** Beside new debits: a card that they need may be issued again by another server, which has told of it. */
+  async function driveLater(found: readonly Stuck[]): Promise<void> {
+    let stuck = found
+    const untilMonoMs = monoMs() + patientMs
+    driving++
+    while (stuck.length > 0 && monoMs() < untilMonoMs && !stopped) {
+      await pause(againMs)
+      stuck = await driveAll(stuck.map(knownOf), () => !stopped)
+    }
+    driving--
+    for (const { known, problem } of stuck) {
+      const { id } = known.transfer
+      onTrouble(`transfer ${id} cannot be driven again after the store lost something: ${problem}`)
+    }
   }
 
   /**
    * Until it is done, for nobody else may know of it. When another loss has come between two of its commits, the first
-   * may be gone and the second be there: then it is driven once more. What was not begun is left to those of that loss.
+   * may be gone and the second be there: then it is driven once more. Resolves to what stands against it, or ''.
    */
-  async function repeat(known: KnownTransfer, loss: number): Promise<void> {
-    if (loss !== losses) return
-    driving++
-    await driveToEnd(known).finally(() => driving--)
-  }
-
-  async function driveToEnd(known: KnownTransfer): Promise<void> {
+  async function driveToEnd(known: KnownTransfer): Promise<string> {
     while (!stopped) {
       const before = losses
       try {
         const end = await driveAgain(known)
-        if (end === 'tooOld') return onTrouble(leftAlone)
-        repeated++
-        if (before === losses) return
-      } catch (error) {
-        if (error instanceof StoreError) await pause()
-        else {
-          const { id } = known.transfer
-          const why = error instanceof Error ? error.message : String(error)
-          onTrouble(`transfer ${id} cannot be driven again after the store lost something: ${why}`)
-          return
+        if (end === 'tooOld') {
+          onTrouble(leftAlone)
+          return ''
         }
+        repeated++
+        if (before === losses) return ''
+      } catch (error) {
+        if (!(error instanceof StoreError)) {
+          return error instanceof Error ? error.message : String(error)
+        }
+        await pause(pauseMs)
       }
     }
+    return ''
   }
 
   /** Who only met it on its way knows no more than is kept, and what had arrived once is refused only after a loss. */
@@ -130,7 +161,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     const found = known(result)
     if (found === null) return result
     keep(found)
-    if (before !== losses) await repeat(found, losses)
+    if (before !== losses) void driveLater(await driveAll([found], () => true))
     return result
   }
 
@@ -183,6 +214,15 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
   }
 }
 
+interface Stuck {
+  readonly known: KnownTransfer
+  readonly problem: string
+}
+
+function knownOf({ known }: Stuck): KnownTransfer {
+  return known
+}
+
 function textOf({ transfer, verdict }: KnownTransfer): string {
   return JSON.stringify([encodeTransfer(transfer), verdict])
 }
@@ -192,6 +232,6 @@ function readKnown(text: string): KnownTransfer {
   return { transfer: decodeTransfer(transfer), verdict }
 }
 
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, pauseMs))
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -26,8 +26,9 @@ function transferOf(id: string): Transfer {
 function open(maxKept = 10) {
   const driven: KnownTransfer[] = []
   const troubles: string[] = []
+  const time = { monoMs: 0 }
   const onTrouble = (message: string) => void troubles.push(message)
-  const kept = createKeptTransfers({ monoMs: () => 0, onTrouble, maxKept })
+  const kept = createKeptTransfers({ monoMs: () => time.monoMs, onTrouble, maxKept })
   const steps = {
     debit: async ({ id }: { id: string }) => ({
       state: 'moving',
@@ -38,7 +39,7 @@ function open(maxKept = 10) {
   } as unknown as TransferSteps
   const watched = kept.watch(steps)
   const debit = (id: string) => watched.debit({ id } as never, {} as never)
-  return { kept, driven, watched, debit, troubles }
+  return { kept, driven, watched, debit, troubles, time }
 }
 
 it('drives again what it knows, with the last word of the destination, and lets new debits wait', async () => {
@@ -154,4 +155,44 @@ it('has at most 32 at work for each loss, and those that a further loss has met 
     await aMoment()
   }
   expect(kept.isMending).toBe(false)
+})
+
+it('drives again what draws on a card after that card, whichever it knows first, before new debits', async () => {
+  const { kept, driven, debit, troubles } = open()
+  const isDriven = (id: string) => driven.some(({ transfer }) => transfer.id === id)
+  kept.repeatBy(async (known) => {
+    const { id } = known.transfer
+    await aMoment()
+    if (id !== 'issue' && !isDriven('issue')) throw new Error('there is no such card')
+    driven.push(known)
+    return 'driven'
+  })
+  for (const id of ['topUp', 'issue', 'withdrawal']) await debit(id)
+  kept.onLoss()
+  await debit('next')
+  const [first, ...others] = driven.map(({ transfer }) => transfer.id)
+  expect([first, ...others.toSorted()]).toEqual(['issue', 'topUp', 'withdrawal'])
+  expect(troubles).toEqual([])
+})
+
+it('goes on beside new debits with what another server may issue the card of, for a minute', async () => {
+  const { kept, driven, debit, troubles, time } = open()
+  let isIssued = false
+  kept.repeatBy(async (known) => {
+    if (!isIssued || known.transfer.id === 'T2') throw new Error('there is no such card')
+    driven.push(known)
+    return 'driven'
+  })
+  await debit('T1')
+  await debit('T2')
+  kept.onLoss()
+  await debit('T3')
+  expect(troubles).toEqual([])
+  isIssued = true
+  while (kept.figures.repeated === 0) await aMoment()
+  expect(driven.map(({ transfer }) => transfer.id)).toEqual(['T1'])
+  expect(kept.isMending).toBe(true)
+  time.monoMs = 61_000
+  while (kept.isMending) await aMoment()
+  expect(troubles).toEqual([expect.stringMatching(/T2 cannot be driven again.*no such card/)])
 })
