@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -62,8 +62,20 @@ export function snapshotNameOf(file: string): string {
 
 const unfinished = /\.(?:snapshot-(\d+)-\w{6}|(\d+)-\w{6}\.partial)$/
 
-/** A backup that goes on writes all the time; one of another container or machine has no process here. */
+/** What a backup that goes on has made is touched all the time; one of another container or machine has no process here. */
 const untouchedMs = 3_600_000
+
+/** Nothing is written to a copy while it is read. Returns what ends it. */
+export function keepTouched(folder: string): () => void {
+  const touch = () => {
+    const now = new Date(systemClock.nowMs())
+    // Where it fails, the next one comes long before anybody takes it for left.
+    void utimes(folder, now, now).catch(() => {})
+  }
+  const timer = setInterval(touch, untouchedMs / 10)
+  timer.unref()
+  return () => clearInterval(timer)
+}
 
 /** What a killed backup has left, the whole copy of a store among it, beside a file that nobody may name again. */
 export async function removeUnfinished(file: string): Promise<void> {

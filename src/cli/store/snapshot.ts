@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
-import { snapshotNameOf } from '../../backoffice/backup-file.ts'
+import { keepTouched, snapshotNameOf } from '../../backoffice/backup-file.ts'
 import { systemClock } from '../../clock.ts'
 import { readKeptLines } from '../../gate/journal/file.ts'
 import { openStore, type StorePlace, storeFolder } from '../../store/open.ts'
@@ -22,6 +22,7 @@ export async function withSnapshot<T>(
   })
   const remove = () => rmSync(folder, { recursive: true, force: true })
   process.once('exit', remove)
+  const letGo = keepTouched(folder)
   try {
     const journal = (await readKeptLines(fs, dataDir)).toString('base64')
     const store = await openStore({ redis: null, dataDir }, systemClock.nowMs)
@@ -33,6 +34,7 @@ export async function withSnapshot<T>(
     }
     return await work({ redis: null, dataDir: folder }, journal)
   } finally {
+    letGo()
     process.off('exit', remove)
     remove()
   }

@@ -1,11 +1,18 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { withSnapshot } from '../../../src/cli/store/snapshot.ts'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
 import { openDisturbedWorld } from '../../support/disturbed-world.ts'
 import { createRelay, type Delivery, repeatUntilDecided } from '../../support/relay.ts'
@@ -104,6 +111,21 @@ describe('what is ended by Ctrl-C', () => {
     const env = { DATA_DIR: part }
     expect(await world.runWith({ env }, 'blocks')).toMatchObject({ code: 2 })
     expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 2 })
+  })
+})
+
+it('a copy of a store that is read for long does not look as if it were left', async () => {
+  const world = await createCliWorld()
+  endings.push(world.dispose)
+  await world.importRows(rowOf(1))
+  const fakes = vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  endings.push(() => void vi.useRealTimers())
+  const place = { redis: null, dataDir: world.env.DATA_DIR! }
+  await withSnapshot(place, join(world.folder, 'all.ndjson'), async ({ dataDir }) => {
+    const longAgo = new Date(Date.now() - 2 * 3_600_000)
+    utimesSync(dataDir, longAgo, longAgo)
+    fakes.advanceTimersByTime(600_000)
+    await until(async () => Date.now() - statSync(dataDir).mtimeMs < 60_000, 5)
   })
 })
 
