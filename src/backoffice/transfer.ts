@@ -83,6 +83,8 @@ export interface TransferOptions {
   readonly onProgress: (records: number) => void
   /** Wall clock: groups of events that have ended since they were read are left behind. */
   readonly nowMs: () => number
+  /** What a server of the store must find beside it. */
+  readonly beside?: () => Promise<void>
 }
 
 export type Pages = AsyncIterable<readonly StoreRecord[]>
@@ -112,7 +114,7 @@ export async function fillStore(
   target: Store,
   fixed: FixedSettings,
   pages: Pages,
-  { onProgress, nowMs }: TransferOptions,
+  { onProgress, nowMs, beside }: TransferOptions,
 ): Promise<KindTally[]> {
   await refuseUnlessEmpty(target)
   await markUnfinished(target)
@@ -139,6 +141,7 @@ export async function fillStore(
         'other content) and no server will take it: empty it, and repeat while nobody uses it',
     )
   }
+  await beside?.()
   await putMeta(target, fixed)
   return expected
 }

@@ -87,6 +87,38 @@ describe('copying a store', () => {
     await expect(readMeta(target)).rejects.toThrow('an unfinished copy')
   })
 
+  it('fills a target for one of those that begin at once, and refuses it to the others', async () => {
+    const { store } = await makeSource()
+    const target = createMemoryStore()
+    const copies = [1, 2].map(() => copyStore(store, target, options))
+    const ended = await Promise.allSettled(copies)
+    expect(ended.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    const refused = ended.find((one) => one.status === 'rejected')
+    expect(refused?.reason).toEqual(
+      new StoreRefused('somebody else has just begun with the target: name another place'),
+    )
+    expect(target.dump()).toEqual(store.dump())
+  })
+
+  it('puts what a server must find beside it there when all is filled, and before any server takes it', async () => {
+    const { store } = await makeSource()
+    const target = createMemoryStore()
+    const seen: unknown[] = []
+    const beside = async () => {
+      const failure = await readMeta(target).catch(({ message }) => message)
+      seen.push(failure, (await target.tailLog(100)).length)
+    }
+    await copyStore(store, target, { ...options, beside })
+    const entries = (await store.tailLog(100)).length
+    expect(seen).toEqual([expect.stringContaining('an unfinished copy'), entries])
+    const killed = createMemoryStore()
+    const fails = async () => {
+      throw new Error('killed')
+    }
+    await expect(copyStore(store, killed, { ...options, beside: fails })).rejects.toThrow('killed')
+    await expect(readMeta(killed)).rejects.toThrow('an unfinished copy')
+  })
+
   it('leaves behind events whose time has ended', async () => {
     const { store } = await makeSource()
     const later = () => Date.now() + 100 * 86_400_000

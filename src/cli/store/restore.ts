@@ -1,7 +1,7 @@
 import * as fs from 'node:fs/promises'
 import type { Command } from 'commander'
 import { checkBackup, readBackup } from '../../backoffice/backup-file.ts'
-import { fillStore, refuseUnlessEmpty } from '../../backoffice/transfer.ts'
+import { fillStore } from '../../backoffice/transfer.ts'
 import { createTrustedClock } from '../../clock.ts'
 import { writeKeptLines } from '../../gate/journal/file.ts'
 import type { StorePlace } from '../../store/open.ts'
@@ -38,13 +38,15 @@ async function restore(place: StorePlace, file: string): Promise<ExitCode> {
   const { createdAt, journal, ...fixed } = await checkBackup(file, progress('checked'))
   showProgress('')
   await sayServed(place)
-  await refuseUnbooked(place.dataDir, 'move it away, or name another DATA_DIR')
+  await refuseUnbooked(place.dataDir, 'move it away, or name another DATA_DIR', journal)
   // As a server of the store would take it then: nothing is left out by a clock that is far ahead.
   const { nowMs } = createTrustedClock(Date.parse(createdAt) || null)
   const tallies = await withStore(place, nowMs, async (store) => {
-    await refuseUnlessEmpty(store)
-    if (journal !== '') await writeKeptLines(fs, place.dataDir, Buffer.from(journal, 'base64'))
-    const options = { onProgress: progress('restored'), nowMs }
+    const lines = Buffer.from(journal, 'base64')
+    const beside = async () => {
+      if (lines.length > 0) await writeKeptLines(fs, place.dataDir, lines)
+    }
+    const options = { onProgress: progress('restored'), nowMs, beside }
     return filling(place, () => fillStore(store, fixed, readBackup(file), options))
   })
   await printTallies(tallies)

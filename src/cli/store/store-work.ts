@@ -39,9 +39,13 @@ export async function sayServed(...places: readonly StorePlace[]): Promise<void>
   }
 }
 
-/** Answers that are in a journal alone would be left behind with it, or booked into another store. */
-export async function refuseUnbooked(dataDir: string, advice: string): Promise<void> {
-  if ((await readKeptLines(fs, dataDir)).length === 0) return
+/**
+ * Answers that are in a journal alone would be left behind with it, or booked into another store; `own`, in base64,
+ * is what a killed attempt may have left there.
+ */
+export async function refuseUnbooked(dataDir: string, advice: string, own = ''): Promise<void> {
+  const lines = await readKeptLines(fs, dataDir)
+  if (lines.length === 0 || lines.toString('base64') === own) return
   throw new StoreRefused(`the journal in ${dataDir} has answers that are not booked yet: ${advice}`)
 }
 

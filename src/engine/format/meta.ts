@@ -44,24 +44,13 @@ export async function claimStore(
   creates = true,
 ): Promise<Claim> {
   const { eventRetentionDays, sandbox = false } = settings
-  const command = {
-    aggregate,
-    expectedVersion: null,
-    newVersion: firstVersion,
-    root: textOf({ eventRetentionDays, sandbox }),
-    mustBeAbsent: [],
-    put: [],
-    remove: [],
-    index: [],
-    unindex: [],
-    log: [],
-  }
   try {
     let kept = creates ? await findMeta(store) : await readMeta(store)
     if (kept === null) {
       // Only where there is none: a store that lost something takes no commit before an engine is there.
-      const [outcome] = await store.commit([command])
-      if (outcome === 'committed') return { problem: '', sandbox }
+      if (await isFirst(store, textOf({ eventRetentionDays, sandbox }))) {
+        return { problem: '', sandbox }
+      }
       kept = await readMeta(store)
     }
     const refusal = disagreement(kept, settings)
@@ -71,6 +60,24 @@ export async function claimStore(
     if (error instanceof RecordUnreadable) return { problem: error.message, sandbox }
     throw error
   }
+}
+
+/** Writes what a store is, unless somebody has before. */
+async function isFirst(store: Store, root: string): Promise<boolean> {
+  const command = {
+    aggregate,
+    expectedVersion: null,
+    newVersion: firstVersion,
+    root,
+    mustBeAbsent: [],
+    put: [],
+    remove: [],
+    index: [],
+    unindex: [],
+    log: [],
+  }
+  const [outcome] = await store.commit([command])
+  return outcome === 'committed'
 }
 
 /**
@@ -160,9 +167,10 @@ export async function repairMeta(store: Store, fixed: FixedSettings): Promise<st
   }
 }
 
-/** From here until `putMeta` no server takes the store. */
-export function markUnfinished(store: Store): Promise<void> {
-  return store.fill([{ kind: 'root', aggregate, version: firstVersion, value: unfinished }])
+/** From here until `putMeta` no server takes the store, and nobody else fills it. */
+export async function markUnfinished(store: Store): Promise<void> {
+  if (await isFirst(store, unfinished)) return
+  throw new StoreRefused('somebody else has just begun with the target: name another place')
 }
 
 export function putMeta(store: Store, fixed: FixedSettings): Promise<void> {

@@ -2,8 +2,10 @@ import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
+  copyFileSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -185,6 +187,16 @@ async function backUpUnderLoad(round: number): Promise<void> {
   expect(await world.runWith({ env: restored }, 'restore', file)).toMatchObject({ code: 0 })
   // A second time it would be booked into what is there.
   expect(await world.runWith({ env: restored }, 'restore', file)).toMatchObject({ code: 2 })
+  // What a killed one has left of a journal is its own; one with other answers is somebody's.
+  const begunAgain = { DATA_DIR: join(world.folder, 'begun-again') }
+  mkdirSync(begunAgain.DATA_DIR)
+  const journalIn = (env: { DATA_DIR: string }) => join(env.DATA_DIR, 'gate.journal')
+  copyFileSync(journalIn({ DATA_DIR: dataDir }), journalIn(begunAgain))
+  const foreign = await world.runWith({ env: begunAgain }, 'restore', live)
+  expect(foreign).toMatchObject({ code: 2, err: expect.stringContaining('not booked yet') })
+  copyFileSync(journalIn(restored), journalIn(begunAgain))
+  expect(await world.runWith({ env: begunAgain }, 'restore', file)).toMatchObject({ code: 0 })
+  expect(readFileSync(journalIn(begunAgain))).toEqual(readFileSync(journalIn(restored)))
   const again = await startServer({ dataDir: restored.DATA_DIR })
   endings.push(again.kill)
   await until(async () => (await readiness(again)).unbooked === 0)
