@@ -55,13 +55,13 @@ export async function openRelayPort(options: RelayPortOptions): Promise<FastifyI
       onlooker?.answered(answered)
     },
     onRefused({ status, unknownKind, field, message }, peer) {
-      metrics.refused(status)
       if (unknownKind !== '') {
         metrics.unknownKind()
         noteUnknownKind(unknownKind)
       }
-      // What a profile leaves aside is refused with 200, and is nothing to look into.
+      // What a profile leaves aside is acknowledged: nothing was refused, and nothing is to be looked into.
       if (status === 200) return
+      metrics.refused(status)
       const reason = field === '' ? message : `${field} is wrong`
       logRefusal({ status, reason, peer: peer.remoteAddress ?? '' })
     },

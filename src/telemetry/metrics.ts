@@ -3,6 +3,7 @@ import type { Recall } from '../engine/memory/recall.ts'
 import type { FindingCounts } from '../engine/notice/finding-counts.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { EngineFigures } from '../engine/stats.ts'
+import { refusalCodes } from '../wire/refusal.ts'
 import { type AnswerCounts, createAnswerCounts } from './answer-counts.ts'
 import { createFindingMetrics, createRuleMetrics } from './decision-metrics.ts'
 import { createGauges, type GaugeRow } from './gauge-table.ts'
@@ -60,6 +61,8 @@ export function createMetrics(read: () => Readings): Metrics {
     labelNames: ['status'],
     registers,
   })
+  // From the start, for an alert sees no growth in what begins with its first refusal.
+  for (const status of Object.keys(refusalCodes)) if (status !== '200') refusals.inc({ status }, 0)
   const unknownKinds = new Counter({
     name: 'arbiter_unknown_kinds_total',
     help: 'Messages acknowledged though the relay profile does not know their kind',

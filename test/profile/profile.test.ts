@@ -1425,6 +1425,9 @@ describe('the server with RELAY_PROFILE', () => {
     }
     const metrics = await (await fetch(`${server.adminUrl}/metrics`)).text()
     expect(metrics).toMatch(/^arbiter_unknown_kinds_total 1$/m)
+    // The ask that could not be read; what was acknowledged was not refused.
+    expect(metrics).toMatch(/^arbiter_refusals_total\{status="400"\} 1$/m)
+    expect(metrics).not.toContain('arbiter_refusals_total{status="200"}')
     const controls = { blocked_categories: Array(2_000).fill('betting_casino_gambling') }
     const large = request('large', [['/data/object/card/spending_controls', controls]])
     expect(JSON.stringify(large).length).toBeGreaterThan(50_000)

@@ -107,7 +107,8 @@ describe('strangers', () => {
     }
     const text = await (await fetch(`${server.adminUrl}/metrics`)).text()
     const refusals = [...text.matchAll(/^arbiter_refusals_total\{status="(\d+)"\} (\d+)$/gm)]
-    expect(refusals.map(([, status, count]) => [status, count]).sort()).toEqual([
+    const some = refusals.filter(([, , count]) => count !== '0')
+    expect(some.map(([, status, count]) => [status, count]).sort()).toEqual([
       ['404', String(Math.min(16, answers.length))],
       ['503', '1'],
     ])
