@@ -1,15 +1,13 @@
-import { suggestion } from '../document/spelling.ts'
 import type { AddFault, Path } from '../document/yaml-document.ts'
 import { decimalsOf } from '../domain/record/currency.ts'
 import { type CardEvent, isAsk } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../domain/record/response-code.ts'
-import { quote } from '../wire/quote.ts'
 import type { Refusal } from '../wire/refusal.ts'
 import type { Echoes } from './echo.ts'
 import type { AnswerFile } from './file.ts'
-import { isPointer } from './pointer.ts'
+import { compileBody, type Placeholder, type Placeholders, type WriteBody } from './template.ts'
 
 export interface Rendered {
   readonly status: number
@@ -29,16 +27,6 @@ export interface AnswerOptions {
   readonly echo: (pointer: string) => number
   readonly fault: AddFault
 }
-
-/** What a placeholder stands for: a text is quoted, JSON goes in as it is, '' is nothing. */
-interface Placeholder<Of extends unknown[]> {
-  readonly kind: 'text' | 'json'
-  read(...of: Of): string
-}
-
-type Placeholders<Of extends unknown[]> = Readonly<Record<string, Placeholder<Of>>>
-type Write<Of extends unknown[]> = (...of: Of) => string
-type Piece<Of extends unknown[]> = string | Write<Of>
 
 type ReplyOf = [event: CardEvent, answer: Answer, echoes: Echoes]
 type RefusalOf = [refusal: Refusal, echoes: Echoes]
@@ -119,8 +107,8 @@ function replyPlaceholders(
   peerCode: ((code: ResponseCode) => string) | null,
   decimals: Readonly<Record<string, number>>,
 ): Placeholders<ReplyOf> {
-  const text = (read: Write<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'text', read })
-  const json = (read: Write<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'json', read })
+  const text = (read: WriteBody<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'text', read })
+  const json = (read: WriteBody<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'json', read })
   const theirMinor = minorWriter(decimals)
   return {
     decision: text((_, { code }) => (code === '000' ? 'approve' : 'decline')),
@@ -167,7 +155,7 @@ function minorWriter(
 function refusalPlaceholders(
   peerCode: ((code: ResponseCode) => string) | null,
 ): Placeholders<RefusalOf> {
-  const text = (read: Write<RefusalOf>): Placeholder<RefusalOf> => ({ kind: 'text', read })
+  const text = (read: WriteBody<RefusalOf>): Placeholder<RefusalOf> => ({ kind: 'text', read })
   return {
     decision: text(() => 'decline'),
     responseCode: text(({ responseCode }) => responseCode),
@@ -179,122 +167,4 @@ function refusalPlaceholders(
     field: text(({ field }) => field),
     message: text(({ message }) => message),
   }
-}
-
-interface TemplateContext<Of extends unknown[]> {
-  readonly placeholders: Placeholders<Of>
-  readonly echo: (pointer: string) => number
-  readonly fault: AddFault
-  readonly path: Path
-}
-
-function compileBody<Of extends unknown[]>(body: unknown, context: TemplateContext<Of>): Write<Of> {
-  const pieces = joined(piecesOf(body, context))
-  const [only = ''] = pieces
-  if (pieces.length <= 1) return typeof only === 'string' ? () => only : only
-  return (...of) => {
-    let json = ''
-    for (const piece of pieces) json += typeof piece === 'string' ? piece : piece(...of)
-    return json
-  }
-}
-
-function joined<Of extends unknown[]>(pieces: readonly Piece<Of>[]): Piece<Of>[] {
-  const result: Piece<Of>[] = []
-  for (const piece of pieces) {
-    const last = result.at(-1)
-    if (typeof piece === 'string' && typeof last === 'string') {
-      result[result.length - 1] = last + piece
-    } else {
-      result.push(piece)
-    }
-  }
-  return result
-}
-
-function piecesOf<Of extends unknown[]>(value: unknown, context: TemplateContext<Of>): Piece<Of>[] {
-  if (typeof value === 'string') return textPieces(value, context)
-  if (Array.isArray(value)) {
-    const items = value.map((item, i) => piecesOf(item, { ...context, path: [...context.path, i] }))
-    return ['[', ...items.flatMap((item, i) => (i === 0 ? item : [',', ...item])), ']']
-  }
-  if (typeof value === 'object' && value !== null) return mapPieces(value, context)
-  return [JSON.stringify(value) ?? 'null']
-}
-
-function mapPieces<Of extends unknown[]>(map: object, context: TemplateContext<Of>): Piece<Of>[] {
-  const pieces: Piece<Of>[] = ['{']
-  for (const [i, [name, value]] of Object.entries(map).entries()) {
-    const inner = { ...context, path: [...context.path, name] }
-    const label = `${i === 0 ? '' : ','}${JSON.stringify(name)}:`
-    const optional = typeof value === 'string' ? /^\{\{([^{}]*)\?\}\}$/.exec(value)?.[1] : undefined
-    if (optional === undefined) {
-      pieces.push(label, ...piecesOf(value, inner))
-      continue
-    }
-    if (i === 0) context.fault(inner.path, 'is left out at times, so it cannot be the first')
-    const write = placeholderAsJson(optional, inner)
-    pieces.push((...of: Of) => {
-      const json = write(...of)
-      return json === '' || json === '""' ? '' : label + json
-    })
-  }
-  pieces.push('}')
-  return pieces
-}
-
-/** A text that is one placeholder takes the type of what it stands for; in others it is text. */
-function textPieces<Of extends unknown[]>(text: string, context: TemplateContext<Of>): Piece<Of>[] {
-  const whole = /^\{\{([^{}]*)\}\}$/.exec(text)?.[1]
-  if (whole !== undefined) {
-    const write = placeholderAsJson(whole, context)
-    return [(...of: Of) => write(...of) || 'null']
-  }
-  const pieces: Piece<Of>[] = ['"']
-  let at = 0
-  for (const match of text.matchAll(/\{\{([^{}]*)\}\}/g)) {
-    pieces.push(literal(text.slice(at, match.index)))
-    const write = placeholderAsJson(match[1] ?? '', context)
-    pieces.push((...of: Of) => {
-      const json = write(...of)
-      return json.charCodeAt(0) === 0x22 ? json.slice(1, -1) : json
-    })
-    at = match.index + match[0].length
-  }
-  pieces.push(literal(text.slice(at)), '"')
-  return pieces
-
-  function literal(plain: string): string {
-    if (plain.includes('{{')) context.fault(context.path, 'has a placeholder without its }}')
-    return JSON.stringify(plain).slice(1, -1)
-  }
-}
-
-function placeholderAsJson<Of extends unknown[]>(
-  name: string,
-  context: TemplateContext<Of>,
-): Write<Of> {
-  if (name.startsWith('/')) return echoAsJson(name, context)
-  const { placeholders } = context
-  const placeholder = Object.hasOwn(placeholders, name) ? placeholders[name] : undefined
-  if (placeholder === undefined) {
-    const why = name === 'peerCode' ? ' without answer.codes' : ''
-    const meant = suggestion(name, Object.keys(placeholders))
-    context.fault(context.path, `{{${name}}} is not known here${why}${meant}`)
-    return () => ''
-  }
-  const { kind, read } = placeholder
-  return kind === 'json' ? read : (...of) => quote(read(...of))
-}
-
-function echoAsJson<Of extends unknown[]>(
-  pointer: string,
-  { echo, fault, path }: TemplateContext<Of>,
-): Write<Of> {
-  if (!isPointer(pointer)) {
-    fault(path, `{{${pointer}}} must be a JSON pointer (RFC 6901)`)
-    return () => ''
-  }
-  const place = echo(pointer)
-  return (...of) => (of[of.length - 1] as Echoes)[place] ?? ''
 }

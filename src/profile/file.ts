@@ -210,7 +210,7 @@ const ownHeaders = ['content-type', 'content-length', 'connection', 'transfer-en
 const answerBody = z.record(z.string(), z.unknown())
 const variant = strict({ status: z.int().min(200).max(499).default(200), body: answerBody })
 
-const answerFile = strict({
+export const answerFile = strict({
   headers: z
     .record(
       headerName.refine((name) => !ownHeaders.includes(name.toLowerCase()), 'is set by the server'),

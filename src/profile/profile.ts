@@ -12,7 +12,7 @@ import { releaseFolder } from '../installation.ts'
 import { readEvent } from '../wire/event.ts'
 import type { Refusal } from '../wire/refusal.ts'
 import { renderRefusal, renderReply } from '../wire/reply.ts'
-import { createAnswerStyle, type Rendered } from './answer.ts'
+import { type AnswerStyle, createAnswerStyle, type Rendered } from './answer.ts'
 import type { Choice } from './choice.ts'
 import {
   maxProfileBytes,
@@ -23,6 +23,7 @@ import {
 import { type Echoes, noEchoes, type ReadBody } from './echo.ts'
 import {
   type AuthenticationFile,
+  answerFile,
   type ChoiceTarget,
   choiceFile,
   choiceTargets,
@@ -121,12 +122,15 @@ export function compileProfile(source: ProfileSource | null): Profile {
   if (document.faults.length > 0) throw new ProfileRefused(document.faults)
   const content = document.parse(profileFile, document.value ?? undefined, [])
   // Also when the rest has faults: one report tells all.
-  const { requestType } = (document.value ?? {}) as { requestType?: unknown }
-  const choice = readChoice(document, requestType, ['requestType'], 0)
-  if (content === null || choice === null) throw new ProfileRefused(document.faults)
-  const profile = { ...compile(document, content, choice), source }
-  if (document.faults.length > 0) throw new ProfileRefused(document.faults)
-  return profile
+  const given = (document.value ?? {}) as { requestType?: unknown; answer?: unknown }
+  const choice = readChoice(document, given.requestType, ['requestType'], 0)
+  const echoed: string[] = []
+  const style = readAnswers(document, content, given.answer, echoed)
+  if (content !== null) checkAcross(content, document.fault)
+  if (content === null || choice === null || style === null || document.faults.length > 0) {
+    throw new ProfileRefused(document.faults)
+  }
+  return { ...compile(content, choice, style, echoed), source }
 }
 
 function readText(file: string): string {
@@ -167,37 +171,48 @@ function readChoice(
     return null
   }
   const content = document.parse(choiceFile, target, path)
-  if (content === null) return null
+  const given = content ?? (target as { map?: unknown; default?: unknown })
   const map = new Map<string, Choice>()
   let whole = true
-  for (const [value, next] of Object.entries(content.map)) {
+  const targets = typeof given.map === 'object' ? given.map : null
+  for (const [value, next] of Object.entries(targets ?? {})) {
     const choice = readChoice(document, next, [...path, 'map', value], depth + 1)
     if (choice === null) whole = false
     else map.set(value, choice)
   }
   const otherwise =
-    content.default === undefined
+    given.default === undefined
       ? null
-      : readChoice(document, content.default, [...path, 'default'], depth + 1)
-  if (!whole || (content.default !== undefined && otherwise === null)) return null
+      : readChoice(document, given.default, [...path, 'default'], depth + 1)
+  if (content === null || !whole || (given.default !== undefined && otherwise === null)) return null
   return { pointers: content.pointer, map, otherwise }
 }
 
-function compile(
-  document: ProfileDocument,
-  content: ProfileFile,
-  choice: Choice,
-): Omit<Profile, 'source'> {
-  const { fields, overrides, answer } = content
-  const plan = createPointerPlan()
-  const echoed: string[] = []
+/** Null when they cannot be read at all; other faults the document then knows. */
+function readAnswers(
+  { fault }: ProfileDocument,
+  content: ProfileFile | null,
+  given: unknown,
+  echoed: string[],
+): AnswerStyle | null {
+  const file = content?.answer ?? answerFile.safeParse(given).data
+  if (file === undefined) return null
   const echo = (pointer: string): number => {
     if (!echoed.includes(pointer)) echoed.push(pointer)
     return echoed.indexOf(pointer)
   }
-  const { fault } = document
-  const style = createAnswerStyle({ file: answer, decimals: fields.amount.decimals, echo, fault })
-  checkAcross(content, fault)
+  const decimals = content?.fields.amount.decimals ?? {}
+  return createAnswerStyle({ file, decimals, echo, fault })
+}
+
+function compile(
+  content: ProfileFile,
+  choice: Choice,
+  style: AnswerStyle,
+  echoed: readonly string[],
+): Omit<Profile, 'source'> {
+  const { fields, overrides, answer } = content
+  const plan = createPointerPlan()
   const variants = [answer.approve, answer.decline, answer.partial, answer.acknowledge]
   const read = createProfileReader({ plan, choice, fields, overrides, echoed })
   return {

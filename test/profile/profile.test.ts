@@ -994,6 +994,19 @@ describe('the language', () => {
     expect(refusal(flagged, { ...body, f: 'perhaps' }).field).toBe('final')
   })
 
+  it('writes an amount as a number, or as a text where it says so', () => {
+    const amounts =
+      '{ n: "{{approvedAmount}}", t: "{{approvedAmount:text}}", m: "{{amountMinor:text?}}" }'
+    const text = small.replace('approve: {', `approve: { body: ${amounts} }\n  partial: {`)
+    const { renderReply, read } = loadProfile(fileOf(text, 'texts.yaml'))
+    const { event, echoes } = read(Buffer.from(JSON.stringify(body)))
+    const reply = renderReply(event as CardEvent, answer(), echoes)
+    expect(reply.body).toBe('{"n":15.00,"t":"15.00","m":"1500"}')
+    expect(faultsOf(small.replace('{{decision}}', '{{amout:text}}'))[0]).toContain(
+      '{{amout:text}} is not known here: did you mean amount?',
+    )
+  })
+
   it('tells all that is wrong with a body', () => {
     const { card: _, ...rest } = body
     expect(refusal(profile, { ...rest, id: '', amount: '-1', at: 'soon' })).toMatchObject({
@@ -1212,14 +1225,20 @@ describe('a broken profile', () => {
   it('is refused with all its faults at once', () => {
     const faults = faultsOf(
       small
+        .replace('pointer: /kind', 'pointer: kind')
         .replace('/id', 'id')
         .replace('unit: minor', 'unit: cents')
-        .replace('buy: Auth', 'buy: A'),
+        .replace('buy: Auth', 'buy: A')
+        .replace('{{decision}}', '{{decided}}')
+        .replace('refuse: {', 'codes: { "999": X, default: Y }\n  refuse: {'),
     )
     expect(faults.map((fault) => fault.split(' ')[0])).toEqual([
+      'peer.yaml:3:12',
       'peer.yaml:4:15',
       'peer.yaml:6:12',
       'peer.yaml:9:37',
+      'peer.yaml:17:39',
+      'peer.yaml:19:12',
     ])
   })
 
