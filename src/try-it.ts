@@ -38,7 +38,7 @@ function callText(
 
 function eventText(config: Config, card: DemoCard | null, port: number): string {
   if (config.relayProfile !== 'default') {
-    return `It speaks the shape of the profile ${config.relayProfile}: rules/profiles has an example of each.`
+    return `It speaks the shape of the profile ${config.relayProfile}: send it an event of that shape with\n\nnpm run -s arbiter -- relay fire --file event.json`
   }
   if (card === null) {
     return 'The store has no cards: import some with\n\nnpm run -s arbiter -- import cards.ndjson'

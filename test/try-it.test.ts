@@ -42,6 +42,6 @@ describe('what to try first', () => {
 
   it('says what is missing instead', () => {
     expect(textFor({}, null)).toContain('import cards.ndjson')
-    expect(textFor({ RELAY_PROFILE: 'stripe-issuing' })).toContain('rules/profiles')
+    expect(textFor({ RELAY_PROFILE: 'stripe-issuing' })).toContain('relay fire --file event.json')
   })
 })

@@ -39,8 +39,8 @@ Needs no store, only the URL. Ids that are not given are made up. The currency i
 another, whatever the card's is. The text of a file is sent as it is, so that a wrong body can be tried too.
 ${connectionHelp}
 
-Exit codes: 0 approved or acknowledged, 1 declined, 2 not understood or not let in (HTTP 4xx), or a wrong
-command, 3 no decision within 400 ms.
+Exit codes: 0 approved or acknowledged, 1 declined, 2 not understood or not let in (HTTP 4xx), answered in another
+shape, as by a server with a RELAY_PROFILE, or a wrong command, 3 no decision within 400 ms.
 
 Examples:
   $ arbiter relay fire --card card-1 --amount 12.50
@@ -175,5 +175,6 @@ function codeOf(answer: RelayAnswer | null): ExitCode {
   if (answer === null || answer.status >= 500) return 3
   if (answer.status >= 400) return 2
   const decision = (parsed(answer.text) as { decision?: unknown } | null)?.decision
-  return decision === 'decline' ? 1 : 0
+  if (decision === 'approve') return 0
+  return decision === 'decline' ? 1 : 2
 }

@@ -100,6 +100,15 @@ describe('arbiter relay fire', () => {
     expect(refused.code).toBe(2)
   })
 
+  it('does not take an answer in another shape for an approval', async () => {
+    const stub = createServer((_, response) => response.end('{"approved":false}'))
+    onTestFinished(() => void stub.close())
+    await once(stub.listen(0, '127.0.0.1'), 'listening')
+    const { port } = stub.address() as AddressInfo
+    const fired = await fire('--url', `http://127.0.0.1:${port}/authorize`)
+    expect(fired).toMatchObject({ code: 2, err: expect.stringContaining('in another shape') })
+  })
+
   it('speaks to the server of its own environment', async () => {
     const { port } = new URL(server.url)
     const env = { ...signed.env, PORT: port }
