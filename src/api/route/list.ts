@@ -87,7 +87,7 @@ export function createListDesk({ store, cursors, zone }: ListDeskOptions): ListD
         return refuseField(
           'fieldNotAllowed',
           'cursor',
-          'is not one of this list with these filters',
+          'is not one of this list with these filters, or older than a day: begin again without it',
         )
       }
       const span = spanOf(query, zone())
