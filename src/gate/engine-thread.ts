@@ -18,6 +18,7 @@ import type { OfferedPack } from '../engine/pack-swap.ts'
 import type { EngineFigures } from '../engine/stats.ts'
 import type { WorkerSettings } from '../engine/worker-settings.ts'
 import { programFolder } from '../installation.ts'
+import { createSilence } from '../silence.ts'
 import { endThread, openThread } from '../thread.ts'
 import { createAbandoned } from './abandoned.ts'
 import type { EngineLink } from './slot.ts'
@@ -86,7 +87,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   let figures: EngineFigures | null = null
   let demoCard: DemoCard | null = null
   let rulesVersion = ''
-  let heardMonoMs = clock.monoMs()
+  const silence = createSilence(clock)
   let started = false
   let pack: OfferedPack | null = null
   let packNumber = 0
@@ -97,7 +98,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   const touches = createTouchWatch(clock, options.onDamage)
   const listener: AnswerListener = {
     ...options,
-    onTold: (slot, told) => recall.note(slot, told, heardMonoMs),
+    onTold: (slot, told) => recall.note(slot, told, silence.heardMonoMs),
   }
 
   const post = (message: ToEngine) => worker?.postMessage(message)
@@ -108,7 +109,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
 
   function start(): void {
     state = started ? 'down' : 'starting'
-    heardMonoMs = clock.monoMs()
+    silence.heard()
     retired = newFlag()
     const current = openThread(new URL('engine/worker.js', programFolder), {
       workerData: {
@@ -136,7 +137,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   }
 
   function receive(message: FromEngine): void {
-    heardMonoMs = clock.monoMs()
+    silence.heard()
     switch (message.type) {
       case 'answers':
         readAnswers(message.cells, listener)
@@ -169,7 +170,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
         recall.onCheckpoint(message.number)
         return
       case 'kept':
-        recall.onKept(message.number, heardMonoMs)
+        recall.onKept(message.number, silence.heardMonoMs)
         return
       case 'store':
         storeAvailable = message.problem === ''
@@ -226,7 +227,7 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
 
   /** A new engine takes over from one that no longer answers. */
   function replace(stuck: Worker, inside: number): void {
-    // After a pause of the whole process it was looked at once, and is stuck in nothing.
+    // What it was seen in once or twice is not what it is stuck in.
     if (inside >= looksOfStuck) touches.suspect()
     options.onTrouble(`the engine said nothing for ${options.heartbeatMs} ms and is replaced`)
     Atomics.store(retired, 0, 1)
@@ -238,10 +239,9 @@ export function startEngineThread(options: EngineThreadOptions): EngineThread {
   const watch = setInterval(
     () => {
       // While it starts it opens its store, which may take long after a crash.
-      const patienceMs = state === 'running' ? options.heartbeatMs : startingMs
+      const silent = silence.outlasts(state === 'running' ? options.heartbeatMs : startingMs)
       const inside = touches.looksInside()
-      if (worker === null || clock.monoMs() - heardMonoMs < patienceMs) return
-      if (state === 'running' || state === 'down') replace(worker, inside)
+      if (worker && silent && (state === 'running' || state === 'down')) replace(worker, inside)
     },
     Math.max(50, options.heartbeatMs / looksPerBeat),
   )
