@@ -1,4 +1,5 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
+import { type Definitions, expand } from '../condition/definition.ts'
 import { dottedName, parseCondition } from '../condition/syntax.ts'
 
 /** Whether a condition holds for more or for fewer asks after a change of its text. */
@@ -113,8 +114,9 @@ function textOf({ input, start, end }: ASTNode): string {
 /** Whether a condition holds for values on a list, for others, for both, or does not use the list. */
 export type ListUse = 'positive' | 'negative' | 'both' | 'none'
 
-export function listUse(condition: string, list: string): ListUse {
-  const node = parse(condition)
+export function listUse(condition: string, list: string, defined: Definitions): ListUse {
+  const written = parse(condition)
+  const node = written && expand(written, defined)
   const uses = { positive: false, negative: false }
   if (node !== null) look(node, true, uses, `lists.${list}`)
   if (uses.positive && uses.negative) return 'both'

@@ -10,6 +10,8 @@ import {
   worst,
 } from './change.ts'
 import { type ListUse, listUse } from './condition-diff.ts'
+import { settingsIn } from './settings.ts'
+import { judgeField } from './window-diff.ts'
 
 const maxShown = 10
 
@@ -52,33 +54,40 @@ function listFields(
   before: PackSide,
   after: PackSide,
 ): FieldChange[] {
+  const { rules, parts } = after.pack
   const fields: FieldChange[] = []
-  // A rule that was added or removed is a change of its own.
-  const kept = new Set(before.pack.rules.map(({ id }) => id))
-  for (const { id, mode, action, written } of after.pack.rules) {
-    if (mode !== 'enforce' || !kept.has(id)) continue
-    const tell = (field: string, use: ListUse) => {
-      if (use === 'none') return
-      const { effect, because } = judgeUse(use, action, added, removed)
-      fields.push({ field: `rule ${id} ${field}`, before: '', after: '', effect, because })
+  const tell = (field: string, told: Judgement) =>
+    fields.push({ field, before: '', after: '', ...told })
+  const useIn = (condition: string) => listUse(condition, name, parts.defined)
+  // What was added or removed is a change of its own.
+  const keptRules = new Set(before.pack.rules.map(({ id }) => id))
+  for (const { id, mode, action, written } of rules) {
+    if (mode !== 'enforce' || !keptRules.has(id)) continue
+    const tellRule = (field: string, use: ListUse) => {
+      if (use !== 'none') tell(`rule ${id} ${field}`, judgeUse(use, action, added, removed))
     }
-    tell('when', listUse(written.when, name))
-    tell('unless', turnedUse[listUse(written.unless ?? 'true', name)])
+    tellRule('when', useIn(written.when))
+    tellRule('unless', turnedUse[useIn(written.unless ?? 'true')])
     for (const scoped of ['cards', 'customers', 'organizations'] as const) {
-      if (written[scoped] === name) tell(scoped, 'positive')
+      if (written[scoped] === name) tellRule(scoped, 'positive')
     }
   }
-  for (const file of ['windows.yaml', 'pack.yaml']) {
-    const named = new RegExp(`\\b${name}\\b`).test(after.files.get(file) ?? '')
-    if (named)
-      fields.push({
-        field: file,
-        before: '',
-        after: '',
-        effect: 'unknown',
-        because: 'counts or holds by it',
-      })
+  const keptWindows = new Set(before.pack.parts.windows.map((window) => window.name))
+  for (const window of parts.windows) {
+    if (!keptWindows.has(window.name)) continue
+    for (const field of ['mccs', 'mids', 'countries', 'where'] as const) {
+      const { where = 'true' } = window
+      const named = field === 'where' ? useIn(where) !== 'none' : window[field] === name
+      if (named) tell(`window ${window.name} ${field}`, judgeField(after.pack, window, field))
+    }
   }
+  const { holdDays, holdAdjustments } = settingsIn(after.files)
+  const held = judge('unknown', 'money is held otherwise')
+  if (name in holdDays.byMcc) tell('holdDays', held)
+  const adjusts = holdAdjustments.some(
+    ({ mccs, when = 'true' }) => mccs === name || useIn(when) !== 'none',
+  )
+  if (adjusts) tell('holdAdjustments', held)
   return fields
 }
 

@@ -1,11 +1,9 @@
-import { openYaml } from '../../document/yaml-document.ts'
-import { rulesLookingAt } from '../evaluate/window-use.ts'
-import { packFile } from '../pack/file.ts'
 import type { PackFiles } from '../pack/folder.ts'
-import { isShared, type WindowFile, windowsFile } from '../pack/window-file.ts'
-import { judge, type PackSide, type PartChange, worst, writtenText } from './change.ts'
+import { judge, type PackSide, type PartChange, writtenText } from './change.ts'
 import { diffLists } from './list-diff.ts'
 import { diffRules } from './rule-diff.ts'
+import { settingsIn } from './settings.ts'
+import { diffWindows } from './window-diff.ts'
 
 export function diffPacks(before: PackSide, after: PackSide): PartChange[] {
   return [
@@ -16,49 +14,8 @@ export function diffPacks(before: PackSide, after: PackSide): PartChange[] {
   ]
 }
 
-function diffWindows(before: PackSide, after: PackSide): PartChange[] {
-  const windowsOf = ({ files }: PackSide) =>
-    new Map(windowsIn(files).map((row): [string, WindowFile & Row] => [row.name, row]))
-  const [old, next] = [windowsOf(before), windowsOf(after)]
-  const names = [...new Set([...old.keys(), ...next.keys()])]
-  return names.flatMap((id): PartChange[] => {
-    const [was, is] = [old.get(id), next.get(id)]
-    const part = { part: 'window', id, place: 'windows.yaml', fields: [] } as const
-    // The rules that name the window were added or removed too, and are changes of their own.
-    if (was === undefined) return [{ ...part, what: 'added', effect: 'none' }]
-    if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
-    const used = rulesLookingAt(after.pack, [id]).some(({ mode }) => mode === 'enforce')
-    const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((field) => {
-      const [a, b] = [writtenText(was[field]), writtenText(is[field])]
-      const told = used
-        ? judge('unknown', `rules look at what it counts${goingOn(field, is)}`)
-        : judge('none', 'no enforced rule looks at it')
-      return a === b ? [] : [{ field, before: a, after: b, ...told }]
-    })
-    if (fields.length === 0) return []
-    return [{ ...part, what: 'changed', fields, effect: worst(fields.map(({ effect }) => effect)) }]
-  })
-}
-
-type Row = Readonly<Record<string, unknown>>
-
-const filters = ['where', 'mccs', 'mids', 'countries']
-
-/** By another filter no window begins anew, and the log is asked only for what cards and accounts keep. */
-function goingOn(field: string, { scope }: Pick<WindowFile, 'scope'>): string {
-  const kept = isShared({ scope }) ? [...filters, 'over', 'distinct'] : filters
-  if (!kept.includes(field)) return ''
-  return ', and it goes on with what it counted before: with another name it begins anew'
-}
-
-/** Windows with their defaults filled in; the pack was compiled, so they have no faults. */
-function windowsIn(files: PackFiles): WindowFile[] {
-  return windowsFile.parse(openYaml('windows.yaml', files.get('windows.yaml') ?? '[]').value ?? [])
-}
-
 function diffSwitches(before: PackFiles, after: PackFiles): PartChange[] {
-  const read = (files: PackFiles): Record<string, unknown> =>
-    packFile.parse(openYaml('pack.yaml', files.get('pack.yaml') ?? '{}').value ?? {})
+  const read = (files: PackFiles): Readonly<Record<string, unknown>> => settingsIn(files)
   const [old, next] = [read(before), read(after)]
   return [...new Set([...Object.keys(old), ...Object.keys(next)])].flatMap((id): PartChange[] => {
     const [a, b] = [writtenText(old[id]), writtenText(next[id])]

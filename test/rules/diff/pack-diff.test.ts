@@ -291,6 +291,55 @@ describe('the difference of lists, windows and settings', () => {
     })
   })
 
+  it('of a list that a definition names is told at the rules that name the definition', () => {
+    const defined = (text: string) =>
+      using({ when: '!risky' }, text, {
+        'pack.yaml': 'define: { risky: merchant.mcc in lists.l }',
+      })
+    expect(diffPacks(defined('7995\n'), defined('7995\n7801\n'))).toMatchObject([
+      { part: 'list', effect: 'looser', fields: [{ field: 'rule x when', effect: 'looser' }] },
+    ])
+  })
+
+  it('of a list that a window counts by says that it goes on, and whether a rule looks at it', () => {
+    const counting = (text: string, filter: string, when: string) =>
+      using({ when }, text, {
+        'windows.yaml': `- { name: w, scope: card, over: asks, period: day, ${filter} } # l`,
+      })
+    const told = (filter: string, when: string) =>
+      diffPacks(counting('7995\n', filter, when), counting('7801\n', filter, when))
+    const goesOn =
+      'rules look at what it counts, and it goes on with what it counted before: with another name it begins anew'
+    for (const [filter, field] of [
+      ['mccs: l', 'window w mccs'],
+      ['where: merchant.mcc in lists.l', 'window w where'],
+    ] as const) {
+      expect(told(filter, 'windows.w.count > 3')).toMatchObject([
+        { part: 'list', effect: 'unknown', fields: [{ field, because: goesOn }] },
+      ])
+      expect(told(filter, 'true')).toMatchObject([{ part: 'list', effect: 'none' }])
+    }
+    // Its name elsewhere in the file is no use of it.
+    expect(told('mccs: ["5411"]', 'windows.w.count > 3')).toMatchObject([
+      { part: 'list', effect: 'none', fields: [] },
+    ])
+  })
+
+  it('of a list by which money is held cannot be told', () => {
+    const holding = (text: string, settings: string) =>
+      using({}, text, { 'pack.yaml': `holdAdjustments: [{ ${settings}, fixed: 100 }]` })
+    for (const settings of ['mccs: l', 'when: merchant.mcc in lists.l']) {
+      expect(diffPacks(holding('5541\n', settings), holding('5542\n', settings))).toMatchObject([
+        { part: 'list', effect: 'unknown', fields: [{ field: 'holdAdjustments' }] },
+      ])
+    }
+    const longer = (text: string) =>
+      using({}, text, { 'pack.yaml': 'holdDays: { byMcc: { l: 9 } }' })
+    expect(diffPacks(longer('5541\n'), longer('5542\n'))[0]?.fields).toMatchObject([
+      { field: 'holdDays', effect: 'unknown' },
+    ])
+  })
+
   it('of a window that a rule looks at cannot be told', () => {
     const window = (period: string) =>
       `- { name: w, scope: card, over: asks, period: { trailing: ${period} } }`
