@@ -39,7 +39,7 @@ The event is a body as the relay sends it, or a line of arbiter log --json; - is
 
 The card of the store is met by what counts there now: tripped breakers and the emergency list.
 --past ID explains a decision of the log with the state that it had then, and says beside it what the log
-has and what today's state would make of it.
+has and what today's state would make of it. Counts over all cards are not kept as they were: "by now" marks them.
 
 It is looked at as if it came for the first time, at its occurredAt or --at. Nothing is changed.
 Exit codes: 0 explained, whatever the decision; 1 no such card or rule, or the pack has faults;

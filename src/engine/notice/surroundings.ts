@@ -1,13 +1,16 @@
 import { type Book, gather } from '../../domain/change/book.ts'
 import type { View } from '../../domain/change/view.ts'
+import { fundsCheck } from '../../domain/decide/check.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import { type Block, type BlockKind, blockKinds } from '../../domain/record/block.ts'
 import type { CardEvent } from '../../domain/record/event.ts'
+import { maxRecordedMatches } from '../../rules/evaluate/evaluation.ts'
 import {
   type ExplainedDecision,
   explainDecision,
   type Surroundings,
 } from '../../rules/explain/decision-explanation.ts'
+import type { ExplainedPart } from '../../rules/explain/explanation.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { isRolledOut } from '../../rules/pack/rollout.ts'
 import type { Store } from '../../store/port.ts'
@@ -45,7 +48,8 @@ function seedingText(untilMs: number): string {
 }
 
 /** The log names the blocks that met an ask, and the enforced rules that only recorded. */
-function surroundingsThen(entry: Entry, { rules }: CompiledPack): Surroundings {
+function surroundingsThen(entry: Entry, pack: CompiledPack): Surroundings {
+  const { rules } = pack
   const recorded = new Set(entry.shadowRules)
   const allowing = rules.flatMap(({ id, action }) =>
     action.does === 'allow' && entry.matchedRules.includes(id) ? [action.over] : [],
@@ -60,7 +64,25 @@ function surroundingsThen(entry: Entry, { rules }: CompiledPack): Surroundings {
   return {
     spared: new Map(spared.map(({ id }) => [id, 'it only recorded then, as the log says'])),
     blocks: entry.matchedRules.flatMap((id) => blockOf(id, entry)),
+    unmatched: new Map(
+      unmatchedThen(entry, pack).map((id) => [id, 'did not match then, as the log says']),
+    ),
   }
+}
+
+/** Where this pack's rules were asked, the log names all that matched. */
+function unmatchedThen(
+  { answer, matchedRules, shadowRules }: Entry,
+  { version, rules }: CompiledPack,
+): string[] {
+  if (answer?.decidedBy !== 'engine' || answer.rulesVersion !== version) return []
+  const { code, ruleId } = answer
+  const asked = code === '000' || code === fundsCheck.code || ruleId !== ''
+  if (!asked || [matchedRules, shadowRules].some((ids) => ids.length >= maxRecordedMatches)) {
+    return []
+  }
+  const matched = new Set([...matchedRules, ...shadowRules])
+  return rules.flatMap(({ id }) => (matched.has(id) ? [] : [id]))
 }
 
 function blockOf(id: string, { cardId, atMs }: Entry): Block[] {
@@ -95,5 +117,20 @@ export async function explainThen(
   const { event, atMs } = entry
   // Nothing older is known of the windows over several cards; buckets after the decision do not count.
   const counting = await withStoredCounts(pack, store, event, view, atMs)
-  return explainDecision(event, view, counting, atMs, surroundingsThen(entry, pack))
+  const explained = explainDecision(event, view, counting, atMs, surroundingsThen(entry, pack))
+  const shared = (pack.sharedWindows ?? []).map(({ name }) => `windows.${name}.`)
+  const isShared = (name: string) => shared.some((start) => name.startsWith(start))
+  const byNow = (part: ExplainedPart): ExplainedPart => ({
+    ...part,
+    values: part.values.map((one) =>
+      isShared(one.name) ? { ...one, value: `${one.value} by now` } : one,
+    ),
+    parts: part.parts.map(byNow),
+  })
+  const rules = explained.rules.map((look) => ({
+    ...look,
+    parts: look.parts.map(byNow),
+    unless: look.unless && byNow(look.unless),
+  }))
+  return { ...explained, rules }
 }

@@ -16,7 +16,7 @@ import { buildIndexes, type Candidates, type GuardTable } from './rule-index.ts'
 type Evaluate = (ask: AskFacts, shadowed?: ReadonlySet<string>) => RuleVerdict
 
 /** More than this many matches of one ask are not recorded, nor tags of one; the decline is always the first. */
-const maxRecordedMatches = 100
+export const maxRecordedMatches = 100
 
 const noRules: ReadonlySet<string> = new Set()
 

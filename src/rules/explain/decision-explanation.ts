@@ -25,9 +25,12 @@ interface ExplainedCheck {
 export interface Surroundings {
   readonly spared: ReadonlyMap<string, string>
   readonly blocks: readonly Block[]
+  /** The rules that did not match, whatever what is still known says, with why; absent for none. */
+  readonly unmatched?: ReadonlyMap<string, string>
 }
 
-const calm: Surroundings = { spared: new Map(), blocks: [] }
+const nobody: ReadonlyMap<string, string> = new Map()
+const calm: Surroundings = { spared: nobody, blocks: [] }
 
 export interface ExplainedDecision {
   readonly code: ResponseCode
@@ -53,12 +56,13 @@ export function explainDecision(
   view: View,
   pack: CompiledPack,
   receivedAtMs: number,
-  { spared, blocks }: Surroundings = calm,
+  { spared, blocks, unmatched = nobody }: Surroundings = calm,
 ): ExplainedDecision {
-  const armed = inShadow(pack, new Set(spared.keys()))
+  const armed = inShadow(pack, new Set([...spared.keys(), ...unmatched.keys()]))
   const used = withBlocks(armed, blocks)
   const decided = decide(event, view, used, receivedAtMs)
-  const { code, ruleId, matchedRules, shadowRules, approvedAmountMinor } = decided
+  const { code, ruleId, matchedRules, approvedAmountMinor } = decided
+  const shadowRules = decided.shadowRules.filter((id) => !unmatched.has(id))
   const approvedAmount =
     approvedAmountMinor === null ? '' : formatMinor(approvedAmountMinor, event.currency)
   const atMs = arrivalMs(view, receivedAtMs)
@@ -85,6 +89,10 @@ export function explainDecision(
     check: last?.name ?? '',
     checks: asked.map(({ name, code }, at) => ({ name, code, outcome: outcomeOf(at) })),
     rules: explainRules(pack, ask, spared).map((one) => {
+      const why = one.matched ? unmatched.get(one.rule.id) : undefined
+      if (why !== undefined) {
+        return { ...one, asleep: why, matched: false, spared: '', parts: [], unless: null }
+      }
       const allowed = one.matched && one.spared === '' && shadowRules.includes(one.rule.id)
       return allowed ? { ...one, spared: 'another rule allows it' } : one
     }),

@@ -83,10 +83,13 @@ describe('the page of a decision', () => {
     expect([row.ruleId, then!.ruleId, now!.ruleId]).toEqual(['crowd', 'crowd', 'crowd'])
     const crowd = then!.rules.find(({ id }) => id === 'crowd')!
     expect([crowd.says, crowd.declines]).toEqual(['declines 131 (invalid request)', true])
-    // They are not known as they were then.
+    // They are not known as they were then, but the log says what did not match.
     const first = await shown('evt-1')
-    expect([first.row.code, first.then!.code]).toEqual(['000', '131'])
-    expect(first.note).toContain('Not all that it looked at is still known')
+    expect([first.row.code, first.then!.code, first.note]).toEqual(['000', '000', ''])
+    expect(first.then!.rules.find(({ id }) => id === 'crowd')).toMatchObject({
+      ...{ says: 'did not match then, as the log says', declines: false, parts: [] },
+    })
+    expect(JSON.stringify(crowd.parts)).toContain(' by now"')
   })
 
   it('names the emergency block that a decision met, and one of now', async () => {
