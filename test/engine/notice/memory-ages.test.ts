@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { PackMemory } from '../../../src/domain/decide/memory.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import {
+  checkMemoryAges,
   noteMemories,
   noteSeeded,
   readMemoryAges,
@@ -68,6 +69,7 @@ it('what a later pack keeps fills for its time, and its rules wait for the longe
     ['r1', t0 + 1 + 2 * hourMs],
     ['r2', t0 + 1 + 2 * hourMs],
   ])
+  expect((await seeding([second, first], t0 + 1))[0]).toEqual(['r1', t0 + 1 + 2 * hourMs])
   // Another instance with the same pack, or a restart, begins nothing anew.
   await note([first, second], t0 + hourMs)
   expect(await seeding([first, second], t0 + 2 * hourMs)).toHaveLength(2)
@@ -86,6 +88,30 @@ it('what an allowance may except waits until the log has told what it can, and n
     ['r1', t0 + hourMs],
     ['r2', t0 + hourMs],
   ])
+})
+
+it('a log that begins later than a window was kept takes nothing from its age', async () => {
+  const { note, told, seeding } = world()
+  await note([], t0)
+  await note([first], t0 + 1)
+  await told([first], t0 + hourMs / 2)
+  expect(await seeding([first], t0 + 2)).toEqual([['r1', t0 + 1 + hourMs]])
+})
+
+it('what the log tells of one window ends no waiting for another', async () => {
+  const { note, told, seeding } = world()
+  const allowing = { ...second, ruleIds: [], excepted: [{ id: 'r3' }] }
+  await note([], t0)
+  await note([first, allowing], t0 + 1, { before: [] })
+  await told([first], 0)
+  expect(await seeding([first, allowing], t0 + 2)).toEqual([['r3', t0 + 1 + 2 * hourMs]])
+})
+
+it('a record that is none of this release is found by who checks a store', () => {
+  expect(() => checkMemoryAges('{"format":1,"ages":{}}')).not.toThrow()
+  expect(() => checkMemoryAges('{"format":1,"ages":{"window a":{}}}')).toThrow(
+    'were not written by this release',
+  )
 })
 
 it('what an allowance may except waits no longer than that lasts', async () => {

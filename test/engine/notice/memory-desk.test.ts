@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Pack } from '../../../src/domain/decide/pack.ts'
-import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { type Aggregates, createAggregates } from '../../../src/engine/aggregates.ts'
 import { memoriesAggregate } from '../../../src/engine/format/layout.ts'
 import { openMemoryDesk } from '../../../src/engine/notice/memory-desk.ts'
 import { createNoticeBoard } from '../../../src/engine/notice/notice-board.ts'
@@ -27,16 +27,26 @@ async function openDesk(onLook: () => Promise<void>) {
   }
   const store = { ...memory, load }
   let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  const clock = { nowMs: () => t0, monoMs: () => 0 }
+  const written = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const disk = { isFull: false }
+  const aggregates: Aggregates = {
+    ...written,
+    change: (one) =>
+      disk.isFull ? Promise.reject(new StoreError('full', 'no')) : written.change(one),
+  }
+  const clock = { ms: t0, nowMs: () => clock.ms, monoMs: () => 0 }
   const board = createNoticeBoard({ store, intervalMs: never, onState() {}, onLook() {} })
   onTestFinished(board.stop)
   await board.follow('another', () => {})
   const changes: (readonly string[])[] = []
   const onChange = () => changes.push(desk.seeding())
   const options = { aggregates, clock, board, intervalMs: 5, onChange }
-  const desk = await openMemoryDesk({ ...options, pack: packOf('one', []) })
-  onTestFinished(desk.stop)
+  const open = async (pack: Pack) => {
+    const opened = await openMemoryDesk({ ...options, pack })
+    onTestFinished(opened.stop)
+    return opened
+  }
+  const desk = await open(packOf('one', []))
   const isNoted = async () => {
     const [found] = await memory.load([{ aggregate: memoriesAggregate, group: '', id: '' }])
     return found?.value.includes('week') === true
@@ -47,7 +57,7 @@ async function openDesk(onLook: () => Promise<void>) {
     await expect.poll(isNoted).toBe(true)
     await sleep(20)
   }
-  return { board, desk, begin, changes, isNoted }
+  return { disk, clock, board, open, desk, begin, changes, isNoted }
 }
 
 it('keeps a rule in shadow whose window begins while the board looks', async () => {
@@ -86,6 +96,34 @@ it('keeps a rule in shadow whose window begins while the board cannot be read', 
   isAway = false
   await expect.poll(() => desk.unseeded()).toBe(1)
   expect(desk.seeding()).toEqual(['r1'])
+})
+
+it('keeps a rule in shadow where nothing can be noted at its opening, until it has been noted and has filled', async () => {
+  const { disk, clock, open, desk, isNoted } = await openDesk(async () => {})
+  desk.stop()
+  disk.isFull = true
+  const late = await open(packOf('two', [{ ...week, ruleIds: ['r1'] }]))
+  await sleep(20)
+  expect([late.seeding(), late.unseeded(), await isNoted()]).toEqual([['r1'], 0, false])
+  disk.isFull = false
+  await expect.poll(() => late.unseeded()).toBe(1)
+  expect([late.seeding(), await isNoted()]).toEqual([['r1'], true])
+  clock.ms += week.fullAfterMs
+  await expect.poll(() => late.seeding()).toEqual([])
+})
+
+it('keeps a rule in shadow whose pack comes while that before it is being noted', async () => {
+  let release = () => {}
+  let held = Promise.resolve()
+  const { desk, begin, changes, isNoted } = await openDesk(() => held)
+  held = new Promise((resolve) => {
+    release = resolve
+  })
+  await begin()
+  desk.setPack(packOf('three', [{ ...week, key: 'day', ruleIds: ['r2'] }]))
+  release()
+  await expect.poll(() => desk.unseeded()).toBe(1)
+  expect([changes, await isNoted()]).toEqual([[['r1'], ['r2']], true])
 })
 
 it('lets go on what the former pack declined, also where something new may except it', async () => {
