@@ -132,7 +132,9 @@ async function tell(
   { json }: DiffOptions,
 ): Promise<ExitCode> {
   const actions = new Map(
-    [after, before].flatMap(({ rules }) => rules.map((r) => [r.id, r.action])),
+    [after, before].flatMap(({ rules, expired }) =>
+      rules.flatMap(({ id, action }) => (expired.has(id) ? [] : [[id, action] as const])),
+    ),
   )
   const told = changes.map((change): Told => withLog(change, tally, actions.get(change.id)))
   const loosening = told.filter(loosens)

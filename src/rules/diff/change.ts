@@ -1,5 +1,6 @@
 import type { CompiledPack } from '../pack/compiled-pack.ts'
 import type { PackFiles } from '../pack/folder.ts'
+import type { Rule } from '../pack/rule.ts'
 
 /** How a change moves the number of declined asks; `unknown` counts as looser. */
 export type Effect = 'tighter' | 'looser' | 'none' | 'unknown'
@@ -37,6 +38,11 @@ interface ListChange {
 export interface PackSide {
   readonly files: PackFiles
   readonly pack: CompiledPack
+}
+
+/** Whether a rule changes answers now: one that has expired is off. */
+export function isEnforced({ pack }: PackSide, { id, mode }: Pick<Rule, 'id' | 'mode'>): boolean {
+  return mode === 'enforce' && !pack.expired.has(id)
 }
 
 export function loosens({ effect }: { readonly effect: Effect }): boolean {

@@ -3,6 +3,7 @@ import type { PackFiles } from '../pack/folder.ts'
 import { listNameOf, parseList } from '../pack/list-file.ts'
 import {
   type FieldChange,
+  isEnforced,
   type Judgement,
   judge,
   type PackSide,
@@ -61,8 +62,9 @@ function listFields(
   const useIn = (condition: string) => listUse(condition, name, parts.defined)
   // What was added or removed is a change of its own.
   const keptRules = new Set(before.pack.rules.map(({ id }) => id))
-  for (const { id, mode, action, written } of rules) {
-    if (mode !== 'enforce' || !keptRules.has(id)) continue
+  for (const rule of rules) {
+    const { id, action, written } = rule
+    if (!isEnforced(after, rule) || !keptRules.has(id)) continue
     const tellRule = (field: string, use: ListUse) => {
       if (use !== 'none') tell(`rule ${id} ${field}`, judgeUse(use, action, added, removed))
     }
@@ -78,7 +80,7 @@ function listFields(
     for (const field of ['mccs', 'mids', 'countries', 'where'] as const) {
       const { where = 'true' } = window
       const named = field === 'where' ? useIn(where) !== 'none' : window[field] === name
-      if (named) tell(`window ${window.name} ${field}`, judgeField(after.pack, window, field))
+      if (named) tell(`window ${window.name} ${field}`, judgeField(after, window, field))
     }
   }
   const { holdDays, holdAdjustments } = settingsIn(after.files)

@@ -6,6 +6,7 @@ import type { RuleFile } from '../pack/rule-file.ts'
 import {
   type Effect,
   type FieldChange,
+  isEnforced,
   type Judgement,
   judge,
   type PackSide,
@@ -25,8 +26,8 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
   const [placesBefore, placesAfter] = [old, next].map((rules) => orderOf(rules, declining))
   return ids.flatMap((id) => {
     const [was, is] = [old.get(id), next.get(id)]
-    if (was === undefined) return [whole(is!, 'added')]
-    if (is === undefined) return [whole(was, 'removed')]
+    if (was === undefined) return [whole(is!, 'added', after)]
+    if (is === undefined) return [whole(was, 'removed', before)]
     const fields = [
       ...ruleFields(was.written, is.written, before, after),
       ...ownerField(was, is),
@@ -34,9 +35,11 @@ export function diffRules(before: PackSide, after: PackSide): PartChange[] {
       ...orderField(placesBefore?.get(id) ?? '', placesAfter?.get(id) ?? ''),
     ]
     if (fields.length === 0) return []
-    const effect = worst(fields.map((field) => field.effect))
+    const isOff = before.pack.expired.has(id) && after.pack.expired.has(id)
+    const told = isOff ? fields.map((field) => ({ ...field, ...expired })) : fields
+    const effect = worst(told.map((field) => field.effect))
     const place = `${is.file}:${is.line}`
-    return [{ part: 'rule', id, what: 'changed', place, fields, effect } as const]
+    return [{ part: 'rule', id, what: 'changed', place, fields: told, effect } as const]
   })
 }
 
@@ -103,14 +106,14 @@ function judgeOwner(before: string, after: string): Judgement {
 }
 
 /** A rule that does not decline changes nothing by coming or going. */
-function whole(rule: Rule, what: 'added' | 'removed'): PartChange {
+function whole(rule: Rule, what: 'added' | 'removed', side: PackSide): PartChange {
   const { id, file, line } = rule
   const place = `${file}:${line}`
-  return { part: 'rule', id, what, place, fields: [], effect: effectOf(rule, what) }
+  const effect = isEnforced(side, rule) ? effectOf(rule, what) : 'none'
+  return { part: 'rule', id, what, place, fields: [], effect }
 }
 
-function effectOf({ mode, action }: Rule, what: 'added' | 'removed'): Effect {
-  if (mode !== 'enforce') return 'none'
+function effectOf({ action }: Rule, what: 'added' | 'removed'): Effect {
   if (action.does === 'allow') return what === 'added' ? 'looser' : 'tighter'
   if (declineCodeOf(action) === '000') return 'none'
   return what === 'added' ? 'tighter' : 'looser'
@@ -225,6 +228,7 @@ function ruleFields(was: RuleFile, is: RuleFile, before: PackSide, after: PackSi
 }
 
 const idle = judge('none', 'it does not decline')
+const expired = judge('none', 'it has expired')
 
 /** Whether it changes an answer before or after, being enforced in both. */
 function acts(was: RuleFile, is: RuleFile): boolean {

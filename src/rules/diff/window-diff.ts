@@ -1,7 +1,7 @@
 import { rulesLookingAt } from '../evaluate/window-use.ts'
-import type { CompiledPack } from '../pack/compiled-pack.ts'
 import { isShared, type WindowFile } from '../pack/window-file.ts'
 import {
+  isEnforced,
   type Judgement,
   judge,
   type PackSide,
@@ -23,7 +23,7 @@ export function diffWindows(before: PackSide, after: PackSide): PartChange[] {
     if (is === undefined) return [{ ...part, what: 'removed', effect: 'none' }]
     const fields = [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((field) => {
       const [a, b] = [writtenText(was[field]), writtenText(is[field])]
-      return a === b ? [] : [{ field, before: a, after: b, ...judgeField(after.pack, is, field) }]
+      return a === b ? [] : [{ field, before: a, after: b, ...judgeField(after, is, field) }]
     })
     if (fields.length === 0) return []
     return [{ ...part, what: 'changed', fields, effect: worst(fields.map(({ effect }) => effect)) }]
@@ -36,11 +36,11 @@ const filters = ['where', 'mccs', 'mids', 'countries']
 
 /** What it means that a window counts by another value of this field. */
 export function judgeField(
-  pack: CompiledPack,
+  side: PackSide,
   { name, scope }: Pick<WindowFile, 'name' | 'scope'>,
   field: string,
 ): Judgement {
-  const used = rulesLookingAt(pack, [name]).some(({ mode }) => mode === 'enforce')
+  const used = rulesLookingAt(side.pack, [name]).some((rule) => isEnforced(side, rule))
   if (!used) return judge('none', 'no enforced rule looks at it')
   // By another filter no window begins anew, and the log is asked only for what cards and accounts keep.
   const kept = isShared({ scope }) ? [...filters, 'over', 'distinct'] : filters

@@ -12,13 +12,14 @@ import { enforcedOf, planEvaluation } from '../evaluate/plan.ts'
 import { holdTestsOf, withFilters } from '../evaluate/window-filter.ts'
 import { abovesOf } from '../pack/action.ts'
 import type { CompiledPack } from '../pack/compiled-pack.ts'
-import { costFault, costOf } from '../pack/cost.ts'
+import { costFault, costOf, type PackCost } from '../pack/cost.ts'
 import { compileRates, compileSwitches, type PackFile, packFile } from '../pack/file.ts'
 import { byOrder, checkFiles, isReadable, type PackFiles, versionOf } from '../pack/folder.ts'
 import { lineOfValue, listNameOf, parseList } from '../pack/list-file.ts'
 import { memoriesOf } from '../pack/memory.ts'
 import { readPackFiles } from '../pack/reading.ts'
 import { PackRefused } from '../pack/refusal.ts'
+import { expiredOf } from '../pack/rule.ts'
 import { checkSeal, sealFile } from '../pack/seal.ts'
 import { finish } from '../pack/step.ts'
 import { windowsByPlace } from '../pack/window-file.ts'
@@ -87,13 +88,12 @@ export function compilePack(
   const filterPlaces = filterSlots.places()
   const windows = withFilters(unfiltered, filters, filterSlots)
   const filtering = Array.from(filters.values(), (condition) => ({ condition }))
-  const cost = costOf(windows, [...plan.rules, ...filtering])
-  const costly = costFault(cost)
-  if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
+  const cost = boundedCost(windows, [...plan.rules, ...filtering])
   const kept = { lists, windows: written, filters, filterPlaces, defined, rates, zones }
   const parts = { ...kept, places: slots.places(), plan }
   const remembers = remembersFor((name) => slots.uses(name) || filterSlots.uses(name))
   const evaluate = finish(buildEvaluation(plan, facts, slots))
+  const expired = expiredOf(rules, zone.dayOf(nowMs))
   const pack: CompiledPack = {
     version: versionOf(files),
     name: settings.name,
@@ -103,7 +103,8 @@ export function compilePack(
     ...windowsByPlace(windows),
     ...holdTestsOf(filters, filterSlots),
     rules,
-    warnings: warningsOf(rules, zone.dayOf(nowMs), vocabulary, windowsDocument, kept),
+    expired,
+    warnings: warningsOf(rules, expired, vocabulary, windowsDocument, kept),
     cost,
     parts,
     evaluate: (ask) => evaluate(ask),
@@ -117,6 +118,13 @@ export function compilePack(
   const failed = tested ? runPackTests(readable, pack) : []
   if (failed.length > 0) throw new PackRefused(failed)
   return pack
+}
+
+function boundedCost(...given: Parameters<typeof costOf>): PackCost {
+  const cost = costOf(...given)
+  const costly = costFault(cost)
+  if (costly !== null) throw new PackRefused([{ ...costly, line: 0, column: 0 }])
+  return cost
 }
 
 interface Settings {

@@ -18,23 +18,26 @@ interface Windows {
 /** What is hardly meant: a pack with it is taken all the same. */
 export function warningsOf(
   rules: readonly Rule[],
-  today: number,
+  expired: ReadonlySet<string>,
   vocabulary: Vocabulary,
   document: YamlDocument | null,
   written: Windows,
 ): FileFault[] {
   const ofWindows = windowWarnings(document, written, vocabulary)
-  return [...ofWindows, ...ruleWarnings(rules, vocabulary, today)]
+  return [...ofWindows, ...ruleWarnings(rules, vocabulary, expired)]
 }
 
-function ruleWarnings(rules: readonly Rule[], vocabulary: Vocabulary, today: number): FileFault[] {
+function ruleWarnings(
+  rules: readonly Rule[],
+  vocabulary: Vocabulary,
+  expired: ReadonlySet<string>,
+): FileFault[] {
   const whole = meetingOf(rules, vocabulary)
   return rules.flatMap((rule) => {
     const { id, mode, on, condition, expiryDay, file, line } = rule
     const warn = (message: string) => [{ file, line, column: 1, message: `${id} ${message}` }]
     if (mode === 'off') return []
-    if (expiryDay !== null && expiryDay <= today)
-      return warn(`is off: it expired on ${dayText(expiryDay)}`)
+    if (expired.has(id)) return warn(`is off: it expired on ${dayText(expiryDay!)}`)
     // All asks of one kind are what a rule may be about.
     if (isAlways(condition)) return on.length < askTypes.length ? [] : warn('always matches')
     if (isNever(condition)) return warn('never matches')

@@ -16,6 +16,8 @@ export interface CompiledPack extends Pack {
   readonly currency: string
   /** In file order, also those that are off. */
   readonly rules: readonly Rule[]
+  /** The ids of the rules that had expired when it was compiled: they are off. */
+  readonly expired: ReadonlySet<string>
   /** Rules that have expired or never match: hardly meant, and no reason to refuse the pack. */
   readonly warnings: readonly FileFault[]
   readonly cost: PackCost

@@ -99,6 +99,12 @@ export function checkRule(
   }
 }
 
+/** The ids of those that are off since a day, on the scale of `dayOf`. */
+export function expiredOf(rules: readonly Rule[], today: number): ReadonlySet<string> {
+  const expired = rules.filter(({ expiryDay }) => expiryDay !== null && expiryDay <= today)
+  return new Set(expired.map(({ id }) => id))
+}
+
 /** A rule does one thing, and only one that declines can be broken off. */
 function checkAction(given: unknown, at: number, document: YamlDocument): boolean {
   if (typeof given !== 'object' || given === null) return false

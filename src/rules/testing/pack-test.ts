@@ -31,7 +31,7 @@ export interface TestReport {
   readonly results: readonly TestResult[]
   /** Faults of all tests, and of files that could not be read. */
   readonly faults: readonly FileFault[]
-  /** One for each rule that is not off. */
+  /** One for each rule that is not off, and has not expired. */
   readonly coverage: readonly RuleCoverage[]
   readonly events: number
 }
@@ -82,8 +82,8 @@ interface RuleWatch {
   coverage(): RuleCoverage[]
 }
 
-function watchRules({ rules, evaluate }: CompiledPack): RuleWatch {
-  const looking = rules.filter(({ mode }) => mode !== 'off')
+function watchRules({ rules, expired, evaluate }: CompiledPack): RuleWatch {
+  const looking = rules.filter(({ id, mode }) => mode !== 'off' && !expired.has(id))
   const counts = new Map(looking.map(({ id }) => [id, { matched: 0, unmatched: 0 }]))
   return {
     evaluate(ask) {

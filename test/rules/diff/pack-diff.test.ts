@@ -255,6 +255,19 @@ describe('the difference of a rule', () => {
   })
 })
 
+it('of a rule that has expired is none, unless it comes back', () => {
+  const over = { when: 'card.id in lists.few', expires: '2026-11-15' }
+  expect(effectOf(over, { ...over, when: 'foreign' }, lists)).toBe('none')
+  expect(effectOf(over, { ...over, expires: '2026-11-16' }, lists)).toBe('tighter')
+  expect(effectOf({ ...over, expires: '2026-11-16' }, over, lists)).toBe('looser')
+  const side = (rules: Rule[], few = 'C1\n') =>
+    sideOf({ ...lists, 'lists/few.txt': few, 'a.rules.yaml': rulesText(rules) })
+  const [gone, with1] = [side([]), side([over])]
+  expect(diffPacks(with1, gone)).toMatchObject([{ what: 'removed', effect: 'none' }])
+  expect(diffPacks(gone, with1)).toMatchObject([{ what: 'added', effect: 'none' }])
+  expect(diffPacks(with1, side([over], 'C2\n'))).toMatchObject([{ part: 'list', effect: 'none' }])
+})
+
 describe('the difference of lists, windows and settings', () => {
   const using = (rule: Rule, text: string, more = {}) =>
     sideOf({

@@ -25,6 +25,11 @@ const rules = `
   when: amount > 1
   decline: "140"
   why: off
+- id: expired
+  when: merchant.mid == "OVER"
+  decline: "140"
+  why: over
+  expires: 2026-11-15
 `
 const windows = '- { name: asks_1h, scope: card, over: asks, period: { trailing: 1h } }'
 const files = { 'a.rules.yaml': rules, 'windows.yaml': windows }
