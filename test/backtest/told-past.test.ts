@@ -63,10 +63,13 @@ it('what no window counts any more is told of its own transaction only', () => {
 })
 
 it('a transaction is told whole or not at all, and with it what is linked to it', () => {
-  // The first of `a` does not fit, its refund and what that links to mean nothing without it.
-  const cut = [{ txn: 'a' }, { txn: 'c', linked: 'b' }, { txn: 'b', linked: 'a' }, { txn: 'own' }]
-  expect(numbersTold(cut, 2)).toEqual([])
-  expect(numbersTold(cut, 3)).toEqual([0, 1, 2])
+  // Where `a` does not fit, what is linked to it means nothing without it, however far.
+  const cut = [
+    ...[{ txn: 'a' }, { txn: 'd', linked: 'c' }, { txn: 'c', linked: 'b' }],
+    ...[{ txn: 'b', linked: 'a' }, { txn: 'own' }],
+  ]
+  expect(numbersTold(cut, 3)).toEqual([])
+  expect(numbersTold(cut, 4)).toEqual([0, 1, 2, 3])
 })
 
 it('what a case cannot do again is left out with its transaction, unless it booked nothing', () => {

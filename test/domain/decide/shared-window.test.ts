@@ -140,6 +140,14 @@ it(`windows over several cards count what was asked of all of them (SEED=${seed}
     countShared(pack, event, step)
     // A duplicate is not counted again.
     if (random.chance(0.1)) countShared(pack, event, ledger.deliver(delivery, pack))
+    // Nor is its id with other content, or an ask of a card that nobody knows.
+    const strays = [
+      { ...event, amountMinor: 990 },
+      { ...event, eventId: `S${i}`, cardId: 'C9' },
+    ]
+    for (const stray of random.chance(0.1) ? strays : []) {
+      countShared(pack, stray, ledger.deliver({ ...delivery, event: stray }, pack))
+    }
     const counts = event.requestType !== 'Settlement' && event.amountMinor! > 0
     if (counts) asked.push({ ...now, approved: step.answer.code === '000' })
   }
