@@ -92,9 +92,14 @@ const reaches = [
   ],
   [
     '`merchant_seen`, `country_seen`, `mcc_seen`, `currency_seen`',
-    `know the ${maxSeenMerchants} merchants, ${maxSeenCountries} countries, ${maxSeenMccs} MCCs and ${maxSeenCurrencies} currencies that the card used last. What it used ` +
+    `know the ${maxSeenMerchants} merchants, ${maxSeenCountries} countries, ${maxSeenMccs} MCCs and ${maxSeenCurrencies} currencies that the card used last; what it used again lately keeps its place, so it is known for half as many others at least. What it used ` +
       'before counts as not seen: a rule that declines what is new declines it again, and an `allow` of what is known no ' +
       'longer helps it. An ask of zero, a card check, is remembered by none of these, nor as the place where the card was approved last',
+  ],
+  [
+    '`declines_in_row`',
+    'only ends with an ask that is approved. A rule that declines by it alone goes on for ever, for its own declines ' +
+      'are part of the row: give it an `unless`, or a rule that allows, by which the card comes out again',
   ],
   [
     '`scope: merchant`, `customer`, `organization`, `mcc`, `country` of a window',
