@@ -154,7 +154,7 @@ export function copyStore(
   return readMeta(source).then((fixed) => fillStore(target, fixed, readStore(source), options))
 }
 
-export async function refuseUnlessEmpty(target: Store): Promise<void> {
+async function refuseUnlessEmpty(target: Store): Promise<void> {
   for await (const page of target.scan()) {
     if (page.length === 0) continue
     throw new StoreRefused(
