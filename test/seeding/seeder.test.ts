@@ -27,7 +27,10 @@ const windows = `
 - { name: refused, scope: card, over: declines, period: week }
 - { name: purchases, scope: account, over: asks, distinct: transaction.id, period: year }
 `
-const rules = [{ id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80', decline: '127' }]
+const rules = [
+  { id: 'gambling', when: 'merchant.mcc == "7995" && amount > 80', decline: '127' },
+  { id: 'trusted', when: 'amount > 60', allow: { above: ['limits', 'lists', 'funds', 'frozen'] } },
+]
 const looking = [
   { id: 'new-shop', when: '!merchant_seen && amount > 80', decline: '128', mode: 'shadow' },
   { id: 'new-country', when: '!country_seen', decline: '128', mode: 'shadow' },

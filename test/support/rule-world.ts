@@ -33,7 +33,10 @@ export function reportOf(files: Record<string, string>): string[] {
 
 /** A rule file of rules that have ids and reasons of their own where none are given. */
 export function rulesText(rules: readonly Record<string, unknown>[]): string {
-  const whole = rules.map((rule, i) => ({ id: `r${i}`, decline: '127', why: 'because', ...rule }))
+  const whole = rules.map((rule, i) => {
+    const decline = 'allow' in rule ? {} : { decline: '127' }
+    return { id: `r${i}`, ...decline, why: 'because', ...rule }
+  })
   return JSON.stringify(whole, null, 1)
 }
 
