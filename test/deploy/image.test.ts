@@ -99,13 +99,15 @@ async function commitBase(buildah: (...args: string[]) => string, base: string):
   buildah('rm', container)
 }
 
-/** With the libraries that it is linked with, where it looks for them. */
+/** With the libraries that it is linked with, where it looks for them; native packages want all of the C library. */
 async function copyProgram(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
   const real = await realpath(from)
   await copyFile(real, to)
   const base = to.slice(0, to.length - (to.endsWith(from) ? from : '/usr/bin/node').length)
-  for (const [library] of execFileSync('ldd', [real], { encoding: 'utf8' }).matchAll(/\/\S+/g)) {
+  const linked = execFileSync('ldd', [real], { encoding: 'utf8' }).match(/\/\S+/g) ?? []
+  const beside = linked.map((library) => join(dirname(library), 'librt.so.1')).filter(existsSync)
+  for (const library of new Set([...linked, ...beside])) {
     await mkdir(join(base, dirname(library)), { recursive: true })
     await copyFile(await realpath(library), join(base, library))
   }
