@@ -24,6 +24,9 @@ export interface SeederOptions {
   /** false ends it, between two reads or commits. */
   readonly mayGoOn: () => boolean
   readonly pause: (ms: number) => Promise<void>
+  readonly monoMs: () => number
+  /** How long it goes on while it meets none of the accounts that are left between two decisions. */
+  readonly patienceMs: number
 }
 
 export interface Seeded {
@@ -45,8 +48,8 @@ const maxStanding = 20
 const standingMs = 500
 const lateMs = 15_000
 
-/** null when it was ended, or when some accounts never stood still. */
-export async function seedFromLog(options: SeederOptions): Promise<Seeded | null> {
+/** null when it was ended. */
+export async function seedFromLog(options: SeederOptions): Promise<Seeded | 'unmet' | null> {
   const total = { firstMs: 0, isCut: false, entries: 0, accounts: 0, skipped: 0 }
   const left = [{ slice: 0, slices: 1 }]
   for (const { slice, slices } of left) {
@@ -59,7 +62,7 @@ export async function seedFromLog(options: SeederOptions): Promise<Seeded | null
     total.isCut ||= read.isCut
     total.entries += read.entries
     const settled = await commitAll(options, read)
-    if (settled === null) return null
+    if (settled === null || settled === 'unmet') return settled
     total.accounts += settled.accounts + read.tooLong
     total.skipped += settled.skipped + read.tooLong
   }
@@ -195,11 +198,12 @@ async function begin(
 async function commitAll(
   options: SeederOptions,
   { seeds, catchUp }: Slice,
-): Promise<{ accounts: number; skipped: number } | null> {
-  const { mayGoOn, pause } = options
+): Promise<{ accounts: number; skipped: number } | 'unmet' | null> {
+  const { mayGoOn, pause, monoMs, patienceMs } = options
   let accounts = seeds.size
   let unreadable = 0
   let stood = 0
+  let metMonoMs = monoMs()
   for (let round = 1; round <= maxRounds; round++) {
     const left = [...seeds.keys()]
     const before = left.map((id) => seeds.get(id)!.entries)
@@ -214,7 +218,9 @@ async function commitAll(
       const done = await Promise.all(some.map((id) => commitOne(options, id, seeds.get(id)!)))
       if (!mayGoOn()) return null
       for (const [i, one] of done.entries()) {
-        if (one !== 'moved') seeds.delete(some[i]!)
+        if (one === 'moved') continue
+        seeds.delete(some[i]!)
+        metMonoMs = monoMs()
         if (one === 'unreadable') unreadable++
         if (one === 'gone') accounts--
       }
@@ -226,8 +232,9 @@ async function commitAll(
     if (seeds.size === 0 || stood > maxStanding) {
       return { accounts, skipped: seeds.size + unreadable }
     }
+    if (stood === 0 && monoMs() - metMonoMs > patienceMs) return 'unmet'
   }
-  return null
+  return 'unmet'
 }
 
 /** Some at a time, and together no more than one may be. */

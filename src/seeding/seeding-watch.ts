@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { programFolder } from '../installation.ts'
 import { openThread } from '../thread.ts'
-import type { FromSeeder, SeedingSettings } from './worker.ts'
+import type { FromSeeder, SeedingSettings, SeedingTask } from './worker.ts'
 
 export interface SeedingWatchOptions {
   /** How many windows and facts of the pack in use the log is to be asked for. */
@@ -29,6 +29,8 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
   const { monoMs } = options
   let worker: Worker | null = null
   let version = ''
+  /** The pack that accounts were not met for at a low priority. */
+  let unmetVersion = ''
   let notBeforeMonoMs = 0
   let ended: Promise<void> = Promise.resolve()
 
@@ -47,13 +49,15 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
   function start(settings: SeedingSettings): void {
     version = settings.rulesVersion
     notBeforeMonoMs = monoMs() + busyMs
+    const task: SeedingTask = { ...settings, hurries: unmetVersion === version }
     const current = openThread(new URL('seeding/worker.js', programFolder), {
-      workerData: settings,
+      workerData: task,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })
     worker = current
     current.on('message', (said: FromSeeder) => {
       if (said.type === 'done') options.onDone(said)
+      if (said.type === 'unmet') unmetVersion = settings.rulesVersion
       if (said.type === 'failed') failed(said.problem)
     })
     current.on('error', ({ message }: Error) => failed(message))

@@ -21,7 +21,12 @@ export interface SeedingSettings extends StorePlace {
   readonly instance: string
 }
 
-/** `busy`: not now, because of other instances, or of accounts that never stood still. */
+export interface SeedingTask extends SeedingSettings {
+  /** At the priority of decisions: behind them some accounts were not met. */
+  readonly hurries: boolean
+}
+
+/** `busy`: not now, because of other instances. `unmet`: some accounts never stood still. */
 export type FromSeeder =
   | {
       readonly type: 'done'
@@ -30,7 +35,7 @@ export type FromSeeder =
       readonly accounts: number
       readonly skipped: number
     }
-  | { readonly type: 'busy' }
+  | { readonly type: 'busy' | 'unmet' }
   | { readonly type: 'failed'; readonly problem: string }
 
 const cachedCards = 1_000
@@ -38,9 +43,11 @@ const heapBytes = (resourceLimits.maxOldGenerationSizeMb ?? 1024) * 2 ** 20
 /** A character of some lines takes two bytes. */
 const maxHeldChars = heapBytes / 3
 const maxAccountChars = heapBytes / 24
+/** Where other work keeps all processors, an account without a pause may never be met at a low priority. */
+const patienceMs = 10_000
 
 /** Asks the log for what a new pack looks at, once, beside the decisions. Any message ends it. */
-async function run(port: MessagePort, settings: SeedingSettings): Promise<FromSeeder> {
+async function run(port: MessagePort, settings: SeedingTask): Promise<FromSeeder> {
   let mayGoOn = true
   port.once('message', () => {
     mayGoOn = false
@@ -72,7 +79,10 @@ async function run(port: MessagePort, settings: SeedingSettings): Promise<FromSe
       maxAccountChars,
       mayGoOn: () => mayGoOn,
       pause,
+      monoMs: clock.monoMs,
+      patienceMs: settings.hurries ? Infinity : patienceMs,
     })
+    if (seeded === 'unmet') return { type: 'unmet' }
     if (seeded === null || !(await isOurs())) return { type: 'busy' }
     await noteSeeded(aggregates, memories, seeded.sinceMs)
     return { type: 'done', rulesVersion: pack.version, ...seeded }
@@ -100,9 +110,10 @@ function unexpected(): never {
 }
 
 if (parentPort !== null) {
-  lowerOwnPriority()
+  const task = workerData as SeedingTask
+  if (!task.hurries) lowerOwnPriority()
   const port = parentPort
-  run(port, workerData as SeedingSettings)
+  run(port, task)
     .catch((error: unknown): FromSeeder => ({ type: 'failed', problem: String(error) }))
     .then((said) => {
       port.postMessage(said)

@@ -10,7 +10,7 @@ export function seedOn(
   pack: Pack,
   clock: Clock,
   options: Partial<SeederOptions> = {},
-): Promise<Seeded | null> {
+): Promise<Seeded | 'unmet' | null> {
   const engine = startEngine(store, { clock, pack })
   return seedFromLog({
     store,
@@ -21,6 +21,8 @@ export function seedOn(
     maxAccountChars: Infinity,
     mayGoOn: () => true,
     pause: async () => {},
+    monoMs: () => 0,
+    patienceMs: 1,
     ...options,
   }).finally(() => engine.stop())
 }
