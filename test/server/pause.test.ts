@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { contractLimitMs } from '../../src/relay/answer.ts'
@@ -55,6 +57,9 @@ describe('a server that is stopped and continued under load', () => {
         server.child.kill('SIGSTOP')
         await sleep(ms)
         server.child.kill('SIGCONT')
+        // It is answered after all that the kernel has kept, which must be heard before the next pause adds to it.
+        const [answer] = await once(get(server.url, { agent: false }), 'response')
+        answer.resume()
         await sleep(500)
       }
       const transactions = await running
