@@ -113,6 +113,7 @@ const mayLookAt: Record<string, readonly string[]> = {
     'engine',
     'telemetry',
     'relay',
+    'profile',
     'backtest',
     'backoffice',
     'gate',

@@ -116,6 +116,7 @@ const shown: readonly [part: string, check: (command: string, clone: Clone) => v
     },
   ],
   ['backup arbiter.ndjson.gz', run],
+  ['relay profile', run],
   [
     'relay disorder',
     (command, clone) => {

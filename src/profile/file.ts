@@ -254,7 +254,7 @@ export const profileFile = strict({
   /** Switches of the pack that this peer's amounts need. */
   requires: requiresFile.default({}),
   authentication: authenticationFile.default({ scheme: 'none' }),
-  requestType: z.unknown(),
+  requestType: z.unknown().optional(),
   fields: fieldsFile,
   overrides: byRequestType.default({}),
   answer: answerFile,

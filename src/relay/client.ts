@@ -155,7 +155,7 @@ export function eventBody(event: CardEvent): string {
           merchantAmount: formatMinor(event.merchantAmountMinor, event.merchantCurrency),
           merchantCurrency: event.merchantCurrency,
         }),
-    occurredAt: new Date(event.occurredAtMs).toISOString(),
+    ...(event.occurredAtMs === 0 ? {} : { occurredAt: new Date(event.occurredAtMs).toISOString() }),
     ...detailsOf(event),
   })
 }

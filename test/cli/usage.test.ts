@@ -154,6 +154,6 @@ describe('the command line', () => {
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
-    expect(helps(await createProgram(), 'arbiter')).toHaveLength(109)
+    expect(helps(await createProgram(), 'arbiter')).toHaveLength(110)
   })
 })

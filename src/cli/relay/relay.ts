@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { addAudit } from './audit.ts'
 import { addDisorder } from './disorder.ts'
 import { addFire } from './fire.ts'
+import { addProfile } from './profile.ts'
 import { addReplay } from './replay.ts'
 import { addRun } from './run.ts'
 
@@ -15,5 +16,6 @@ export function addRelay(program: Command): void {
   addDisorder(relay)
   addReplay(relay)
   addFire(relay)
+  addProfile(relay)
   addAudit(relay)
 }
