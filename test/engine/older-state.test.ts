@@ -140,11 +140,12 @@ describe('a backup of 0.2.0 with a lite card that ended frozen and a refund on a
 
 describe('a backup of an account that much has happened to, asks told in part, undone and raised among it', () => {
   it.each([
-    [65, 60, 66],
-    [88, 78, 71],
-    [78_167, 59, 48],
-  ])('follows from its log: walk %i', async (seed, records, entries) => {
-    const file = fixture(`backup-3-walk-${seed}.ndjson`)
+    ['walk-65', 60, 66],
+    ['walk-88', 78, 71],
+    ['walk-78167', 59, 48],
+    ['totals', 20, 14],
+  ])('follows from its log: %s', async (name, records, entries) => {
+    const file = fixture(`backup-3-${name}.ndjson`)
     const fixed = await checkBackup(file, () => {})
     const nowMs = () => Date.parse(fixed.createdAt)
     const store = createMemoryStore(undefined, { nowMs })
