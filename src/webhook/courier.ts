@@ -51,6 +51,8 @@ export interface Courier {
 /** How an attempt went, while what became of it is still to be written. */
 export interface Attempted {
   readonly result: AttemptResult
+  /** What the receiver asks for; 0 for nothing. */
+  readonly retryAfterMs: number
   readonly written: Promise<void>
 }
 
@@ -194,7 +196,7 @@ export function createCourier(options: CourierOptions): Courier {
         afterAttempt(delivery, attempt, retryAfterMs, random)
       note(entry, next)
       const written = write(entry, next)
-      return { result: resultOf(attempt), written }
+      return { result: resultOf(attempt), retryAfterMs, written }
     },
     giveUp: (entry) =>
       change(entry, (delivery) => ({ ...delivery, ...ended, attempts: delivery.attempts })),

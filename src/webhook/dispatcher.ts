@@ -58,6 +58,8 @@ const pageLength = 64
 /** One at a time, and after a failure a pause: who is down is not flooded by all that waits for it. */
 const firstRestMs = 250
 const maxRestMs = 4_000
+/** As long as a receiver asks for it, up to this: one wrong answer must not keep all its events back for long. */
+const maxAskedRestMs = 60_000
 /** Endpoints looked at in one look; the next goes on with those behind them. */
 const lanesPerLook = 100
 /** Lanes of endpoints that had nothing to do for a while are forgotten, and so is how they fared. */
@@ -197,7 +199,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     try {
       const attempted = await courier.deliver(entry, endpoint)
       if (attempted !== null) {
-        learn(lane, endpoint, attempted.result)
+        learn(lane, endpoint, attempted)
         void settle(lane, entry, attempted)
       }
     } catch (error) {
@@ -225,16 +227,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  function learn(lane: Lane, endpoint: Endpoint, result: AttemptResult): void {
+  function learn(lane: Lane, endpoint: Endpoint, { result, retryAfterMs }: Attempted): void {
     options.onResult(lane.organizationId, endpoint, result)
     if (result.succeeded) lane.failures = 0
-    else rest(lane)
+    else rest(lane, retryAfterMs)
   }
 
-  function rest(lane: Lane): void {
+  function rest(lane: Lane, askedMs = 0): void {
     lane.failures = (lane.failures ?? 0) + 1
-    const restMs = Math.min(maxRestMs, firstRestMs * 2 ** Math.min(lane.failures - 1, 10))
-    lane.restUntilMonoMs = clock.monoMs() + restMs
+    const ownMs = Math.min(maxRestMs, firstRestMs * 2 ** Math.min(lane.failures - 1, 10))
+    const restMs = Math.max(ownMs, Math.min(askedMs, maxAskedRestMs))
+    lane.restUntilMonoMs = Math.max(lane.restUntilMonoMs, clock.monoMs() + restMs)
   }
 
   function fillAnew(organizationId: string, webhookId: string): void {

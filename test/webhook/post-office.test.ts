@@ -381,6 +381,31 @@ describe('a receiver', () => {
     expect(world.calls).toHaveLength(2)
   })
 
+  // What got the answer is tried again when it was asked for, here at the same time or later.
+  it.each([
+    [20_000, 20_000, 4],
+    [hourMs, minuteMs, 3],
+  ])(
+    'that asks for %i ms is left alone for %i, and gets the others then',
+    async (askedMs, restMs, sent) => {
+      const world = openWebhooks()
+      await world.addEndpoint('https://a.example/')
+      world.receivers.set('https://a.example/', () => answered(429, String(askedMs / 1000)))
+      await world.office.recorder.record(
+        [1, 2, 3].map((n) => happened(n)),
+        world.time.ms,
+      )
+      await world.settle()
+      world.receivers.set('https://a.example/', () => answered(200))
+      await advance(world, restMs - 1_000, 1_000)
+      expect(world.calls).toHaveLength(1)
+      await advance(world, 2_000, 1_000)
+      expect(world.calls).toHaveLength(sent)
+      await advance(world, askedMs, minuteMs)
+      expect(world.calls).toHaveLength(4)
+    },
+  )
+
   it('that is gone is disabled at once, and what it misses is kept as failed', async () => {
     const world = openWebhooks()
     const { webhookId } = await world.addEndpoint('https://a.example/')
