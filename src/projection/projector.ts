@@ -53,6 +53,8 @@ const lookMs = 1_000
 /** How long after it was dated an entry may become visible, when the store is well. */
 const visibleAfterMs = 10_000
 const settleMs = 2_000
+/** Half of how late an entry was stands after some 23 minutes. */
+const keptOfSecond = 0.9995
 
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, aggregates, clock, consumers } = options
@@ -68,6 +70,14 @@ export function createProjector(options: ProjectorOptions): Projector {
   let slowestMs = 0
   let unreadable = 0
   let latestMs = 0
+  let fadedMonoMs = clock.monoMs()
+
+  /** Also while another follows the log: nobody else makes it less. */
+  function fade(): void {
+    const monoMs = clock.monoMs()
+    latestMs *= keptOfSecond ** ((monoMs - fadedMonoMs) / 1_000)
+    fadedMonoMs = monoMs
+  }
 
   async function step(): Promise<boolean> {
     if (window === null || !lease.isMine) return wait()
@@ -85,6 +95,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     const monoMs = clock.monoMs()
     if (monoMs - lookedMonoMs < lookMs) return false
     lookedMonoMs = monoMs
+    fade()
     await lease.look(monoMs)
     hasLooked = true
     if (!lease.isMine) return false
@@ -104,7 +115,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     // What was so late once may be so again, or later.
     const settledAfterMs = visibleAfterMs + 2 * Math.max(slowestMs, latestMs)
     const late = await following.settle(nowMs, settledAfterMs)
-    latestMs *= 0.999
+    fade()
     for (const { writtenMs } of late) latestMs = Math.max(latestMs, clock.nowMs() - writtenMs)
     await project(late)
     following.done(late)

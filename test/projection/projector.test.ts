@@ -30,6 +30,12 @@ function startProjector(store: Store, time: { ms: number }) {
   })
   return {
     ...projector,
+    get figures() {
+      return projector.figures
+    },
+    get isLeading() {
+      return projector.isLeading
+    },
     /** Steps until nothing is left. */
     async catchUp() {
       time.ms += 1_000
@@ -102,6 +108,38 @@ describe('the transactions list', () => {
     expect(await found({ status: 'Declined', currency: 'USD' })).toEqual(['e2'])
     expect(await found({ currency: 'EUR' })).toEqual([])
     expect(await rowsIn(store, 'org-2')).toEqual([])
+  })
+
+  it('says for some time how late an entry was, also once another follows the log', async () => {
+    const { store, time, engine } = await openWorld()
+    let hidden = '"late"'
+    const shared = {
+      ...store,
+      async readLog(after: string, limit: number) {
+        const lines = await store.readLog(after, limit)
+        return lines.filter(({ entry }) => hidden === '' || !entry.includes(hidden))
+      },
+    }
+    await engine.ask({ eventId: 'late', cardId: 'card-0' })
+    await engine.ask({ eventId: 'soon', cardId: 'card-1' })
+    const [first, second] = [startProjector(shared, time), startProjector(shared, time)]
+    for (let i = 0; i < 5; i++) await first.catchUp()
+    hidden = ''
+    for (let i = 0; i < 3; i++) await first.catchUp()
+    const { latestMs } = first.figures
+    expect(latestMs).toBeGreaterThan(5_000)
+    while (!second.isLeading) await second.catchUp()
+    await first.catchUp()
+    expect(first.isLeading).toBe(false)
+    expect(first.figures.latestMs).toBeGreaterThan(0.99 * latestMs)
+    for (let minute = 0; minute < 30; minute++) {
+      time.ms += 60_000
+      await second.catchUp()
+      await first.catchUp()
+    }
+    expect(first.isLeading).toBe(false)
+    expect(first.figures.latestMs).toBeLessThan(latestMs / 2)
+    expect(second.figures.latestMs).toBe(0)
   })
 
   it('has what becomes visible late, also where the clock of who follows is ahead', async () => {
