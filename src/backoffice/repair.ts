@@ -17,7 +17,7 @@ import {
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
 import { dueSortKey } from '../engine/writes.ts'
-import type { ChildKey, Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
+import type { Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { lostDues } from './store-check.ts'
 import { recordsOf } from './verify.ts'
@@ -106,8 +106,8 @@ async function tryRepair(
   const expected = recordsOf(book, retentionMs, nowMs)
   const stored = await store.load(expected.map(({ key }) => ({ aggregate, ...key })))
   // Redis would refuse it half-way, and what lies there is somebody's.
-  const foreign = expected.find((_, i) => stored[i]?.wrongType === true)
-  if (foreign !== undefined) return refuse(foreignKey(foreign.key))
+  const foreign = stored.flatMap((one) => one?.wrongType ?? [])
+  if (foreign.length > 0) return refuse(foreignKey(foreign[0]!))
   const wrong = expected.filter(({ value }, i) => stored[i]?.value !== value)
   const rootIsWrong = wrong.some(({ key }) => key.group === '')
   const ahead = account.lastArrivalMs > nowMs + maxAheadMs
@@ -146,10 +146,10 @@ async function tryRepair(
   return { refused: '', changed }
 }
 
-function foreignKey(key: ChildKey): string {
+function foreignKey(name: string): string {
   return (
-    `the key of its ${nameOfRecord(key)} holds another type of value: rename or delete that key in Redis, ` +
-    'and repeat at once, because till then its cards are unknown'
+    `the key ${name} holds another type of value: rename or delete that key in Redis, and repeat at once, ` +
+    'because till then what it stood for is missing'
   )
 }
 

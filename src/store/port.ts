@@ -139,8 +139,8 @@ export interface Loaded {
   readonly value: string
   /** The version token that a root was committed with; '' for children. */
   readonly version: string
-  /** Set when the key holds no record at all; the value is '' then. */
-  readonly wrongType?: true
+  /** Where a key holds no record at all its name, as the tools of the store take it; the value is '' then. */
+  readonly wrongType?: string
 }
 
 /** Removals (`remove`, `unindex`) come before puts (`put`, `index`): what is in both stays. */

@@ -158,6 +158,7 @@ describe('a server on a Redis with keys of another type', () => {
     const keyOf = (end: string) => keys.find((name) => name.endsWith(end))!
     await redis.command('SET', keyOf('aa:account-0'), 'somebody')
     await redis.command('HSET', keyOf('aa:account-1'), '', 'flipped')
+    await redis.command('HSET', keyOf('aa:account-2'), 'foreign', 'something')
     const env = { REDIS_URL: redis.url, DATA_DIR: join(folder.path, 'one') }
     const server = await startServer({ dataDir: env.DATA_DIR, env })
     endings.push(server.kill)
@@ -169,8 +170,12 @@ describe('a server on a Redis with keys of another type', () => {
     const listed = await arbiter(env, 'damaged')
     expect(listed).toContain('account account-0')
     expect(listed).toContain('account account-1')
+    expect(listed).toContain(
+      'account account-2, foreign: it is of a kind that this release does not know\n',
+    )
     const reason = ['--reason', 'test'] as const
-    expect(await arbiter(env, 'repair', 'account-0', ...reason)).toContain('another type of value')
+    const refused = await arbiter(env, 'repair', 'account-0', ...reason)
+    expect(refused).toContain(`the key "${keyOf('aa:account-0')}" holds another type of value`)
     expect(await arbiter(env, 'repair', 'account-1', ...reason)).toContain('repaired account')
     await redis.command('DEL', keyOf('aa:account-0'))
     expect(await arbiter(env, 'repair', 'account-0', ...reason)).toContain('repaired account')

@@ -35,7 +35,8 @@ async function listDamage({ store }: Session): Promise<ExitCode> {
   await printText(found === 0 ? 'every record can be read' : `${found} records cannot be read`)
   if (withoutRepair > 0) {
     await printText(
-      'where no command is named: arbiter reindex makes rows and lists anew, all else is in a backup',
+      'where no command is named: arbiter reindex makes rows and lists anew, all else is in a backup; ' +
+        'what is of a kind that this release does not know is left alone, and harms nobody',
     )
   }
   return found === 0 ? 0 : 1

@@ -48,7 +48,7 @@ export function nameOfRecord({ group, id }: ChildKey): string {
   }
   if (group === accountCardsKey.group) return 'list of its cards'
   if (group === 'd') return `place of card ${name}`
-  return group.startsWith('e@') ? `event ${name}` : `${group} ${name}`
+  return group.startsWith('e@') ? `event ${name}` : `${group} ${name}`.trimEnd()
 }
 
 /** Throws RecordUnreadable when a record under an account cannot be read, or is another's. */

@@ -83,8 +83,9 @@ function wrongType(error: unknown): null {
 function toRecord({ aggregate, group }: ParsedKey, field: string, value: string): StoreRecord {
   if (group !== '') return { kind: 'child', aggregate, group, id: field, value }
   if (field === rootField) return { kind: 'root', aggregate, ...decodeRoot(value) }
-  const end = field.indexOf('\0')
-  return { kind: 'child', aggregate, group: field.slice(0, end), id: field.slice(end + 1), value }
+  // What others have put there has no id.
+  const [named = '', ...id] = field.split('\0')
+  return { kind: 'child', aggregate, group: named, id: id.join('\0'), value }
 }
 
 async function* readIndex(

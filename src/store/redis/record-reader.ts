@@ -75,13 +75,20 @@ export function createRecordReader({
       if (isLossOf(error)) keeper?.noteLoss(target, Number(args[1]))
       throw error
     })) as (string | number | null)[]
-    return wanted.map(({ group, id }, i) => {
+    return wanted.map(({ aggregate, group, id }, i) => {
       const text = found[i]
       if (text === null || text === undefined) return undefined
-      if (typeof text === 'number') return { value: '', version: '', wrongType: true }
+      if (typeof text === 'number') {
+        return { value: '', version: '', wrongType: quoted(keys.group(aggregate, group)) }
+      }
       return group === '' && id === '' ? decodeRoot(text) : { value: text, version: '' }
     })
   }
 
   return { load }
+}
+
+/** As redis-cli takes it: a zero character stands between the parts of a name. */
+function quoted(name: string): string {
+  return JSON.stringify(name).replaceAll('\\u0000', '\\x00')
 }

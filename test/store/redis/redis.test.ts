@@ -267,9 +267,12 @@ describe('a Redis store', () => {
       await server.command('SET', keys().aggregate('a'), 'of another type')
       await server.command('SET', keys().group('a', 'e@90000'), 'of another type')
       const before = await dump()
-      const wrong = { value: '', version: '', wrongType: true }
+      const wrong = (wrongType: string) => ({ value: '', version: '', wrongType })
       const found = await store.load([record('sound'), record('a'), event])
-      expect(found).toEqual([expect.objectContaining({ value: 'whole' }), wrong, wrong])
+      const name = keys().aggregate('a')
+      const ofEvents = `"${name}\\x00e@90000"`
+      const whole = expect.objectContaining({ value: 'whole' })
+      expect(found).toEqual([whole, wrong(`"${name}"`), wrong(ofEvents)])
       expect(await dump()).toEqual(before)
     })
 
@@ -324,7 +327,7 @@ describe('a Redis store', () => {
       expect(sound?.value).toBe('whole')
       expect((await store.readLog('', 10)).map(({ entry }) => entry)).toEqual(['sound'])
       const [damaged] = await store.load([{ aggregate: 'damaged', group: '', id: '' }])
-      expect(damaged).toMatchObject({ wrongType: true })
+      expect(damaged).toMatchObject({ wrongType: `"${keys().aggregate('damaged')}"` })
     })
   })
 
