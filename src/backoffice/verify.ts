@@ -176,7 +176,7 @@ function isOfEarlier({ group }: ChildKey, kept: string, value: string): boolean 
   if (group !== 't') return false
   const found = transactionCodec.decode(value)
   if (isAlias(found)) return false
-  const asks = found.asks.map((ask) => ({ ...ask, totalMinor: null }))
+  const asks = found.asks.map((ask) => ({ ...ask, totalMinor: null, cash: null }))
   return kept === transactionCodec.encode({ ...found, linkedCardId: '', asks })
 }
 

@@ -259,6 +259,35 @@ describe('a total that was undone', () => {
   })
 })
 
+describe('cash and a purchase in one transaction', () => {
+  const cash = { eventId: 'E1', requestType: 'CashWithdrawal', amountMinor: 40 } as const
+  const purchase = { eventId: 'E2', amountMinor: 30 }
+
+  it('are a purchase once the cash, which came first, is undone', () => {
+    const world = openWorld()
+    expect(world.tell(cash)).toBe('000')
+    expect(world.tell(purchase)).toBe('133')
+    world.say({ ...purchase, eventId: 'E3' }, '000')
+    expect(world.account()).toMatchObject({ postedMinor: 930, heldMinor: 0 })
+    world.say(cash, '176')
+    expect(world.account()).toMatchObject({ postedMinor: 1_000, heldMinor: 30 })
+    expect(world.tell({ ...purchase, eventId: 'E4' })).toBe('000')
+    expectReplayed(world)
+  })
+
+  it('are cash once the purchase, which came first, is undone', () => {
+    const world = openWorld()
+    expect(world.tell(purchase)).toBe('000')
+    world.say(cash, '000')
+    world.say({ eventId: 'E3', amountMinor: 20 }, '000')
+    world.say(purchase, '176')
+    expect(world.account()).toMatchObject({ postedMinor: 940, heldMinor: 0 })
+    world.say(cash, '176')
+    expect(world.account()).toMatchObject({ postedMinor: 1_000, heldMinor: 20 })
+    expectReplayed(world)
+  })
+})
+
 describe('a one-time unblock', () => {
   const blocked = { blockedMids: ['M1'], unblockedMids: ['M1'] }
   const { merchant } = eventOf({ eventId: '' })

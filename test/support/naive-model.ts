@@ -537,7 +537,7 @@ export function createNaiveModel(options: NaiveOptions) {
       }
     }
     t.asked = t.asks.length > 0
-    t.cash &&= t.asked
+    t.cash = t.asks[0]?.cash ?? false
     t.foreignCash = t.asks.some((ask) => ask.cash && ask.foreign)
     t.fixed = Math.max(0, ...t.asks.map((ask) => ask.fixed))
     t.millionths = Math.max(0, ...t.asks.map((ask) => ask.millionths))

@@ -171,7 +171,7 @@ export function drawAsk(style: Style, random: () => number): DrawnAsk {
     closed: random() < 0.2,
     cashPosted: random() < 0.2,
     asks: Array.from({ length: big(3) }, (_, i) => ({
-      ...{ eventKey: `e${i}`, preauthorized: false, addedMinor: 1, totalMinor: null },
+      ...{ eventKey: `e${i}`, preauthorized: false, addedMinor: 1, totalMinor: null, cash: null },
       ...{ unblockedMid: '', reopened: false, abroad: false, adjustment: null, expiresAtMs: null },
     })),
   }

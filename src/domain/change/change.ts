@@ -6,6 +6,7 @@ import type { HoldAdjustment } from '../record/hold-adjustment.ts'
 import type { MerchantCounts } from '../record/merchant-counts.ts'
 import type { Movement } from '../record/movement.ts'
 import type { ResponseCode } from '../record/response-code.ts'
+import type { CashKind } from '../record/transaction.ts'
 import type { CountedNow, SpendEntry, WindowStates } from '../record/window-state.ts'
 
 /**
@@ -108,11 +109,13 @@ export interface PlacedHold {
   readonly addedMinor: number
   /** The part that a ceiling, said by a reversal before the ask, takes back at once. */
   readonly reversedMinor: number
-  readonly cash: '' | 'held' | 'posted'
+  readonly cash: CashKind
   readonly foreign: boolean
   /** Cash abroad, to be kept with the ask; absent for all else, and in what earlier releases wrote. */
   readonly abroad?: true
   readonly expiresAtMs: number
+  /** Its transaction is of another kind, so its own is kept with the ask; absent where they are the same, and in what earlier releases wrote. */
+  readonly otherKind?: true
   /** The expiry is kept with the ask too; absent in what earlier releases wrote. */
   readonly lasts?: true
   readonly unblockedMid: string

@@ -1,6 +1,8 @@
 import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
 import {
   type AskShare,
+  type CashKind,
+  cashKindOf,
   copyTransaction,
   isAbsorbed,
   maxAskShares,
@@ -21,6 +23,7 @@ export function placeHold(t: Transaction, hold: PlacedHold): Transaction {
     adjustment: raisedBy(part?.adjustment ?? null, hold.adjustment ?? null),
     expiresAtMs: null,
     totalMinor: hold.totalMinor ?? part?.totalMinor ?? null,
+    cash: part === undefined ? (hold.otherKind ? hold.cash : null) : part.cash,
   }
   const next = copyTransaction(t)
   if (hold.preauthorized) next.preauthorizedMinor += hold.addedMinor
@@ -114,7 +117,8 @@ export function undoHold(
   const next = t.asks.slice(t.asks.indexOf(share) + 1).find((ask) => !isAbsorbed(ask, t))
   const untilMs = expiresAtMs ?? t.expiresAtMs
   const left = sharesWithout(t, share, heirKey)
-  const asks = left.asks
+  const kind = kindWithout(t, share)
+  const asks = ofKind(left.asks, kind, cashKindOf(t))
     // What it opened again stays open for the ask after it, until that one is undone too.
     .map((ask) =>
       share.reopened && ask.eventKey === next?.eventKey ? { ...ask, reopened: true } : ask,
@@ -126,14 +130,30 @@ export function undoHold(
     preauthorizedMinor: share.preauthorized ? left.sumMinor : t.preauthorizedMinor,
     authorizedMinor: share.preauthorized ? t.authorizedMinor : left.sumMinor,
     asks,
-    cash: asks.length > 0 && t.cash,
-    cashPosted: asks.length > 0 && t.cashPosted,
+    cash: kind !== '',
+    cashPosted: kind === 'posted',
     foreignCash: share.abroad
       ? asks.some(({ abroad }) => abroad)
       : asks.length > 0 && t.foreignCash,
     expired: t.expired || (next === undefined && share.reopened),
     adjustment: share.adjustment === null ? t.adjustment : adjustmentOf(asks),
   }
+}
+
+/** What the transaction is without this ask: the first one that is left says it. */
+function kindWithout(t: Transaction, share: AskShare): CashKind {
+  const first = t.asks.find((ask) => ask !== share)
+  if (first === undefined) return ''
+  const said = t.asks[0] === share ? first.cash : null
+  return said ?? cashKindOf(t)
+}
+
+function ofKind(asks: readonly AskShare[], kind: CashKind, before: CashKind): readonly AskShare[] {
+  if (kind === before) return asks
+  return asks.map((ask) => {
+    const own = ask.cash ?? before
+    return { ...ask, cash: own === kind ? null : own }
+  })
 }
 
 /** The other shares, and the sum of its kind: a later total adds what it says above the asks before it that are left. */

@@ -7,7 +7,10 @@ import type { CardEvent } from '../record/event.ts'
 import { type HoldAdjustment, raisedBy } from '../record/hold-adjustment.ts'
 import { countsAt } from '../record/merchant-counts.ts'
 import {
+  type CashKind,
+  cashKindOf,
   heldFor,
+  isAsked,
   netAuthorized,
   openAuthorized,
   openHold,
@@ -158,7 +161,7 @@ export function isAdjusted({ transaction: t, adjustment }: Ask, netMinor: number
 
 /** The hold that an ask places when it adds `addedMinor`. */
 export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): PlacedHold {
-  const { event, pack, sums, atMs, adjustment } = ask
+  const { event, pack, sums, atMs, adjustment, transaction } = ask
   const cash = cashOf(event, pack.switches)
   const foreign = isForeign(event, ask.account)
   const hold: PlacedHold = {
@@ -172,9 +175,11 @@ export function holdOf(ask: Ask, addedMinor: number, unblockedMid: string): Plac
     lasts: true,
     unblockedMid,
   }
+  const isOther = isAsked(transaction) && cash !== cashKindOf(transaction)
+  const own = isOther ? { ...hold, otherKind: true as const } : hold
   // Cash is never adjusted.
-  if (cash !== '' && foreign) return { ...hold, abroad: true }
-  return adjustment === null ? hold : { ...hold, adjustment }
+  if (cash !== '' && foreign) return { ...own, abroad: true }
+  return adjustment === null ? own : { ...own, adjustment }
 }
 
 /** With what the ask says of the sum of its kind, less the part that was not approved. */
@@ -183,7 +188,7 @@ export function withTotal(hold: PlacedHold, { sums }: Ask, shortMinor: number): 
   return totalMinor === null ? hold : { ...hold, totalMinor: totalMinor - shortMinor }
 }
 
-function cashOf(event: CardEvent, switches: Switches): PlacedHold['cash'] {
+function cashOf(event: CardEvent, switches: Switches): CashKind {
   if (event.requestType !== 'CashWithdrawal') return ''
   return switches.cashWithdrawal === 'post' ? 'posted' : 'held'
 }

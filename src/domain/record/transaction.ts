@@ -71,7 +71,12 @@ export interface AskShare {
   readonly expiresAtMs: number | null
   /** With cumulative amounts the sum of its kind that this ask alone says; null with others, and in what earlier releases wrote. */
   readonly totalMinor: number | null
+  /** What it asked for where its transaction is of another kind; null for the same, and in what earlier releases wrote. */
+  readonly cash: CashKind | null
 }
+
+/** No cash, or cash whose open part is held or posted. */
+export type CashKind = '' | 'held' | 'posted'
 
 /** Beyond this many asks the oldest can no longer be undone one by one: an over-hold, never less. */
 export const maxAskShares = 64
@@ -123,6 +128,11 @@ export function newTransaction(cardId: string, transactionId: string): Transacti
 
 export function isAsked(t: Transaction): boolean {
   return t.asks.length > 0
+}
+
+export function cashKindOf(t: Transaction): CashKind {
+  if (!t.cash) return ''
+  return t.cashPosted ? 'posted' : 'held'
 }
 
 /** An absorbed ask was declined: nothing is held for it, so it lasts for no time; earlier releases did not say it. */

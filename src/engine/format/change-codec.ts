@@ -77,8 +77,9 @@ function writeHold(
 ): void {
   const key = hold.eventKey === eventKey ? 0 : hold.eventKey
   const { addedMinor, expiresAtMs, reversedMinor, cash, unblockedMid } = hold
-  const { preauthorized, foreign, abroad = false, lasts = false } = hold
-  const flags = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad) + 8 * Number(lasts)
+  const { preauthorized, foreign, abroad = false, lasts = false, otherKind = false } = hold
+  const said = Number(preauthorized) + 2 * Number(foreign) + 4 * Number(abroad) + 8 * Number(lasts)
+  const flags = said + 16 * Number(otherKind)
   row.push(key, addedMinor, expiresAtMs, flags, reversedMinor, cash, unblockedMid)
   const { adjustment, overtakenMinor, totalMinor } = hold
   const hasMore = overtakenMinor !== undefined || totalMinor !== undefined
@@ -107,6 +108,7 @@ function readHold(row: EntryRow, eventKey: string): PlacedHold {
   return {
     ...hold,
     ...((flags & 4) === 4 && { abroad: true as const }),
+    ...((flags & 16) === 16 && { otherKind: true as const }),
     ...(adjustment !== null && { adjustment }),
     ...(overtakenMinor !== null && { overtakenMinor }),
     ...(totalMinor !== null && { totalMinor }),

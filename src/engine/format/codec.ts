@@ -6,6 +6,7 @@ import type { HoldAdjustment } from '../../domain/record/hold-adjustment.ts'
 import {
   type Alias,
   type AskShare,
+  type CashKind,
   newTransaction,
   type Transaction,
 } from '../../domain/record/transaction.ts'
@@ -126,16 +127,18 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
 function writeAsk(a: AskShare): unknown[] {
   const flags = flag(a.reopened) + 2 * flag(a.abroad)
   const row: unknown[] = [a.eventKey, a.addedMinor, flag(a.preauthorized), a.unblockedMid, flags]
-  const { adjustment, expiresAtMs, totalMinor } = a
-  if (adjustment === null && expiresAtMs === null && totalMinor === null) return row
+  const { adjustment, expiresAtMs, totalMinor, cash } = a
+  const isTold = totalMinor !== null || cash !== null
+  if (adjustment === null && expiresAtMs === null && !isTold) return row
   // Without an adjustment one of nothing stands there, which 0.2.0 reads as none.
   row.push(...(adjustment === null ? [0, 0, 0] : writeAdjustment(adjustment)))
-  if (expiresAtMs !== null || totalMinor !== null) row.push(expiresAtMs)
-  if (totalMinor !== null) row.push(totalMinor)
+  if (expiresAtMs !== null || isTold) row.push(expiresAtMs)
+  if (isTold) row.push(totalMinor)
+  if (cash !== null) row.push(cash)
   return row
 }
 
-type AskRow = [string, number, number, string, number, ...(number | null)[]]
+type AskRow = [string, number, number, string, number, ...(number | string | null)[]]
 
 function readAsk(row: AskRow): AskShare {
   const [eventKey, addedMinor, preauthorized, unblockedMid, flags, ...more] = row
@@ -149,8 +152,9 @@ function readAsk(row: AskRow): AskShare {
     reopened: (flags & 1) === 1,
     abroad: (flags & 2) === 2,
     adjustment: adjustment.some((part) => part !== 0) ? readAdjustment(adjustment) : null,
-    expiresAtMs: more[3] ?? null,
-    totalMinor: more[4] ?? null,
+    expiresAtMs: (more[3] ?? null) as number | null,
+    totalMinor: (more[4] ?? null) as number | null,
+    cash: (more[5] ?? null) as CashKind | null,
   }
 }
 

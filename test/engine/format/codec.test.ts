@@ -109,6 +109,7 @@ describe('a record in which no field is at its default', () => {
         adjustment: { fixedMinor: 1, plusMillionths: 2, plusMinor: 3 },
         expiresAtMs: 4,
         totalMinor: 5,
+        cash: 'posted',
       },
     ],
     spend: [
@@ -188,8 +189,9 @@ describe('a transaction with an adjusted hold and cash abroad', () => {
   it('comes back as it was', () => {
     const adjustment = { fixedMinor: 10_000, plusMillionths: 0, plusMinor: 5 }
     const plain = { eventKey: 'E1', preauthorized: false, addedMinor: 100, unblockedMid: '' }
-    const share = { ...plain, totalMinor: null }
-    const total = { ...plain, totalMinor: 80 }
+    const share = { ...plain, totalMinor: null, cash: null }
+    const total = { ...plain, totalMinor: 80, cash: null }
+    const other = { ...plain, totalMinor: null, cash: '' as const }
     const transaction = {
       ...newTransaction('C1', 'T1'),
       authorizedMinor: 100,
@@ -201,6 +203,7 @@ describe('a transaction with an adjusted hold and cash abroad', () => {
         { ...share, reopened: true, abroad: true, adjustment, expiresAtMs: 0 },
         { ...total, reopened: false, abroad: false, adjustment: null, expiresAtMs: null },
         { ...total, reopened: false, abroad: false, adjustment, expiresAtMs: 7 },
+        { ...other, reopened: false, abroad: false, adjustment: null, expiresAtMs: null },
       ],
     }
     const decoded = transactionCodec.decode(transactionCodec.encode(transaction))
