@@ -259,6 +259,28 @@ describe('a total that was undone', () => {
   })
 })
 
+describe('what was said to remain of an ask that was undone', () => {
+  const remaining = { partialReversalAmount: 'remaining' } as const
+  const ask = { eventId: 'E1', amountMinor: 150 }
+  const reversal = { eventId: 'E2', requestType: 'PartialReversal', amountMinor: 80 } as const
+
+  it('is what remains of the next, whichever of both came first', () => {
+    for (const said of [
+      [ask, reversal],
+      [reversal, ask],
+    ]) {
+      const world = openWorld(remaining)
+      for (const event of said) expect(world.tell(event)).toBe('000')
+      expect(world.account().heldMinor).toBe(80)
+      world.say(ask, '176')
+      expect(world.account().heldMinor).toBe(0)
+      expect(world.tell({ eventId: 'E3', amountMinor: 60 })).toBe('000')
+      expect(world.account().heldMinor).toBe(60)
+      expectReplayed(world)
+    }
+  })
+})
+
 describe('cash and a purchase in one transaction', () => {
   const cash = { eventId: 'E1', requestType: 'CashWithdrawal', amountMinor: 40 } as const
   const purchase = { eventId: 'E2', amountMinor: 30 }

@@ -524,6 +524,7 @@ export function createNaiveModel(options: NaiveOptions) {
   /** A default decline after our commit: what stands on this ask alone goes with it. */
   function undo(world: World, t: Sums, eventKey: string, cardId: string): void {
     const at = t.asks.findIndex((ask) => ask.eventKey === eventKey)
+    const wholeMinor = Math.max(t.P, t.A)
     const [gone] = t.asks.splice(at, 1)
     assert(at >= 0 && gone)
     const later = t.asks.slice(at)
@@ -537,6 +538,9 @@ export function createNaiveModel(options: NaiveOptions) {
       }
     }
     t.asked = t.asks.length > 0
+    // What `remaining` left of it is what may be left of the next.
+    const isRemaining = switches.partialReversalAmount === 'remaining'
+    if (isRemaining && !t.asked && t.R > 0 && t.R <= wholeMinor) [t.K, t.R] = [wholeMinor - t.R, 0]
     t.cash = t.asks[0]?.cash ?? false
     t.foreignCash = t.asks.some((ask) => ask.cash && ask.foreign)
     t.fixed = Math.max(0, ...t.asks.map((ask) => ask.fixed))

@@ -51,6 +51,7 @@ export type Change =
       readonly closes: boolean
       readonly foreign: boolean
     }
+  /** Below zero where what was taken back is said by a ceiling again. */
   | { readonly type: 'reduced'; readonly amountMinor: number }
   | { readonly type: 'capped'; readonly ceilingMinor: number }
   | { readonly type: 'voided' }

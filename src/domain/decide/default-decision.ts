@@ -3,7 +3,13 @@ import { expiryWithout, undoHold } from '../change/hold.ts'
 import { isSafe, type View } from '../change/view.ts'
 import { isMisdirected } from '../record/account.ts'
 import type { CardEvent } from '../record/event.ts'
-import { isAbsorbed, type Transaction } from '../record/transaction.ts'
+import {
+  isAbsorbed,
+  isAsked,
+  netBeforeVoid,
+  overReversed,
+  type Transaction,
+} from '../record/transaction.ts'
 import { askAnomalies, namingAnomalies } from './anomaly.ts'
 import { type Ask, holdOf, openAsk } from './ask.ts'
 import { rememberAsk } from './ask-memory.ts'
@@ -95,6 +101,7 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   const heirKey = heirOf(transaction, eventKey, pack)
   const expiresAtMs = expiryWithout(transaction, eventKey)
   draft.make({ type: 'holdUndone', eventKey, heirKey, expiresAtMs })
+  if (pack.switches.partialReversalAmount === 'remaining') sayCeilingAgain(draft, transaction)
   const { asks } = draft.view.transaction
   const isUnblockUsed = asks.some(({ unblockedMid }) => unblockedMid !== '')
   if (share.unblockedMid !== '' && !isUnblockUsed) {
@@ -105,6 +112,14 @@ export function undoAsk(draft: Draft, pack: Pack): void {
   const { card } = draft.view
   const endedByItself = card.terminatedBy === 'swipes' || card.terminatedBy === 'exhausted'
   if (endedByItself && liteEnd(draft.view) === '') draft.make({ type: 'cardRevived' })
+}
+
+/** What `remaining` left of an ask, before or after it, is said of the next one where no other is left. */
+function sayCeilingAgain(draft: Draft, before: Transaction): void {
+  const { reversedMinor } = before
+  if (isAsked(draft.view.transaction) || reversedMinor === 0 || overReversed(before)) return
+  draft.make({ type: 'reduced', amountMinor: -reversedMinor })
+  draft.make({ type: 'capped', ceilingMinor: netBeforeVoid(before) })
 }
 
 /** The later total that takes over the addition of an earlier one, where earlier releases did not keep what it says. */

@@ -145,7 +145,7 @@ function authorizedTotal(t: Transaction): number {
 }
 
 /** The authorized total less the reversed, not looking at `voided`. */
-function netBeforeVoid(t: Transaction): number {
+export function netBeforeVoid(t: Transaction): number {
   return Math.max(0, authorizedTotal(t) - t.reversedMinor)
 }
 
