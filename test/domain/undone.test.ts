@@ -259,6 +259,14 @@ describe('a total that was undone', () => {
   })
 })
 
+it('a part that was told before a failover holds as much as was said to remain of it', () => {
+  const world = openWorld({ partialReversalAmount: 'remaining', partialApproval: true })
+  world.tell({ eventId: 'E1', requestType: 'PartialReversal', amountMinor: 30 })
+  world.say({ eventId: 'E2', amountMinor: 50, partialApprovalSupported: true }, '000', 40)
+  expect(world.account().heldMinor).toBe(30)
+  expectReplayed(world)
+})
+
 describe('what was said to remain of an ask that was undone', () => {
   const remaining = { partialReversalAmount: 'remaining' } as const
   const ask = { eventId: 'E1', amountMinor: 150 }

@@ -751,7 +751,9 @@ export function createNaiveModel(options: NaiveOptions) {
     const addedMinor = Math.max(0, wholeMinor - leftMinor)
     const swipe: Effect = { kind: 'swipe', key, cardId: card.cardId }
     const saysMinor = booking.saysMinor - shortMinor
-    const effects: Effect[] = [...naming, { ...booking, addedMinor, saysMinor }, swipe]
+    const reversedMinor = Math.max(0, booking.reversedMinor - shortMinor)
+    const approved: Effect = { ...booking, addedMinor, saysMinor, reversedMinor }
+    const effects: Effect[] = [...naming, approved, swipe]
     const after = fold([...effects, ...chargesOf(account, key, effects)])
     if (!isSafe(after, key, account)) return { ...none, unmatched: 'too large' }
     return { effects, key, anomalies, unmatched: null }

@@ -152,12 +152,14 @@ export function bookApproval(
   unblockedMid: string,
 ): void {
   const { mid } = ask.event.merchant
-  const { addedMinor, uncoveredMinor } = ask.sums
+  const { addedMinor, uncoveredMinor, reversedMinor } = ask.sums
   // What was approved is held, also where the checks would have found no cover for it; a part of a total that a later one
   // stands above takes nothing from that.
   const heldMinor = Math.max(0, addedMinor + uncoveredMinor - shortMinor)
   const hold = withTotal(holdOf(ask, heldMinor, unblockedMid), ask, shortMinor)
-  draft.make({ type: 'holdPlaced', hold })
+  // A ceiling takes nothing back of what was not approved.
+  const part = { reversedMinor: Math.max(0, reversedMinor - shortMinor) }
+  draft.make({ type: 'holdPlaced', hold: shortMinor === 0 ? hold : { ...hold, ...part } })
   if (ask.swipes) draft.make({ type: 'swipeUsed' })
   draft.make({ type: 'askRemembered', mid, amountMinor: ask.amountMinor })
   countAttempt(draft, ask, false)
