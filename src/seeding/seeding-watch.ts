@@ -57,7 +57,7 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
     worker = current
     current.on('message', (said: FromSeeder) => {
       if (said.type === 'done') options.onDone(said)
-      if (said.type === 'unmet') unmetVersion = settings.rulesVersion
+      if (said.type === 'unmet') unmet(task)
       if (said.type === 'failed') failed(said.problem)
     })
     current.on('error', ({ message }: Error) => failed(message))
@@ -67,6 +67,12 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
         resolve()
       })
     })
+  }
+
+  /** At the priority of decisions it must not go on again and again. */
+  function unmet({ rulesVersion, hurries }: SeedingTask): void {
+    unmetVersion = rulesVersion
+    if (hurries) notBeforeMonoMs = monoMs() + failedMs
   }
 
   function failed(problem: string): void {
