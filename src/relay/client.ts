@@ -155,7 +155,7 @@ export function eventBody(event: CardEvent): string {
           merchantAmount: formatMinor(event.merchantAmountMinor, event.merchantCurrency),
           merchantCurrency: event.merchantCurrency,
         }),
-    ...(event.occurredAtMs === 0 ? {} : { occurredAt: new Date(event.occurredAtMs).toISOString() }),
+    occurredAt: new Date(event.occurredAtMs).toISOString(),
     ...detailsOf(event),
   })
 }

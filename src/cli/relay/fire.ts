@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
@@ -8,6 +7,7 @@ import { contractLimitMs, type RelayAnswer } from '../../relay/answer.ts'
 import type { RelayClient } from '../../relay/client.ts'
 import { explainProblem, whyTurnedAway } from '../../relay/refusal.ts'
 import { readAmount, readId, readMcc } from '../argument.ts'
+import { readGivenFile } from '../given-file.ts'
 import { explain } from '../session.ts'
 import { complain, type ExitCode, print, printJson, printText } from '../terminal.ts'
 import {
@@ -117,13 +117,7 @@ function bodyOf(options: FireOptions): string {
 }
 
 function readBody(file: string): string | null {
-  try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8').trim()
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    complain(`${file} cannot be read (${code}): name a file with an event, or - for standard input`)
-    return null
-  }
+  return readGivenFile(file, 'an event')?.toString('utf8').trim() ?? null
 }
 
 async function tell(

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type CardEvent, isAsk } from '../../domain/record/event.ts'
 import type { Answer } from '../../domain/record/event-record.ts'
@@ -9,6 +8,7 @@ import type { Echoes } from '../../profile/echo.ts'
 import { findProfile, type Profile } from '../../profile/profile.ts'
 import { eventBody } from '../../relay/client.ts'
 import { isRefusal, type Refusal } from '../../wire/refusal.ts'
+import { readGivenFile } from '../given-file.ts'
 import { packFolder } from '../rules/pack.ts'
 import { complain, createPaint, type ExitCode, print, printJson, printText } from '../terminal.ts'
 
@@ -59,12 +59,12 @@ async function tellProfile(name: string, { body, header }: ProfileOptions): Prom
     await printText(`it needs ${key}: ${value} in pack.yaml`)
   }
   if (body === undefined) return 0
-  const bytes = readBytes(body)
+  const bytes = readGivenFile(body, 'a body')
   if (bytes === null) return 2
   const { event, echoes } = profile.read(bytes, header)
   if (isRefusal(event)) return tellRefusal(profile, event, echoes)
   await print('')
-  await printJson(JSON.parse(eventBody(event)), 2)
+  await printJson(shown(event), 2)
   await print('')
   for (const [said, answer] of answersOf(event)) {
     await tellAnswer(said, profile.renderReply(event, answer, echoes))
@@ -85,14 +85,10 @@ async function openProfile(name: string): Promise<Profile | null> {
   }
 }
 
-function readBytes(file: string): Buffer | null {
-  try {
-    return readFileSync(file === '-' ? 0 : file)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    complain(`${file} cannot be read (${code}): name a file with a body, or - for standard input`)
-    return null
-  }
+/** The event in our own shape; a peer need not say when. */
+function shown(event: CardEvent): object {
+  const { occurredAt, ...rest } = JSON.parse(eventBody(event))
+  return event.occurredAtMs === 0 ? rest : { ...rest, occurredAt }
 }
 
 async function tellRefusal(profile: Profile, refusal: Refusal, echoes: Echoes): Promise<ExitCode> {

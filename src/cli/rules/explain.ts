@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { readBook } from '../../backoffice/stored-book.ts'
 import { systemClock } from '../../clock.ts'
@@ -15,6 +14,7 @@ import { explainDecision, type Surroundings } from '../../rules/explain/decision
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readCardRow } from '../../wire/card-row.ts'
 import { readId, readTime } from '../argument.ts'
+import { readGivenFile } from '../given-file.ts'
 import { inSession } from '../session.ts'
 import { complain, type ExitCode, sayRefused } from '../terminal.ts'
 import { explainPast } from './explain-past.ts'
@@ -155,13 +155,8 @@ function readGiven(file: string): Given | null {
     complain(`${file} ${message}`)
     return null
   }
-  let text: string
-  try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return problem(`cannot be read (${code}): name a file with an event, or - for standard input`)
-  }
+  const text = readGivenFile(file, 'an event')?.toString('utf8')
+  if (text === undefined) return null
   const read = readRecorded(text)
   if (read === null) return problem('has no event of the relay: see arbiter rules explain --help')
   if (isRecordingProblem(read)) return problem(`has no event: ${read.problem}`)

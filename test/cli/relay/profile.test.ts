@@ -76,6 +76,16 @@ describe('arbiter relay profile', () => {
     const { code, out } = await profile(file, ...body, '--header', 'X-Message-Id: m:7')
     expect(code).toBe(0)
     expect(out).toContain('"eventId": "m:7"')
+    expect(out).toContain('"occurredAt": "2026-')
+  })
+
+  it('says no time where the relay says none', async () => {
+    const file = join(world.folder, 'timeless.yaml')
+    const shipped = readFileSync(join(root, 'rules', 'profiles', 'default.yaml'), 'utf8')
+    writeFileSync(file, shipped.replace(/^ {2}occurredAt:.*\n/m, ''))
+    const { code, out } = await profile(file, '--body', bodyOf('default.authorization'))
+    expect(code).toBe(0)
+    expect(out).not.toContain('occurredAt')
   })
 
   it('lists all faults of a file, each once', async () => {
