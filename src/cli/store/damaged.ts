@@ -36,7 +36,7 @@ async function listDamage({ store }: Session): Promise<ExitCode> {
   if (withoutRepair > 0) {
     await printText(
       'where no command is named: arbiter reindex makes rows and lists anew, all else is in a backup; ' +
-        'what is of a kind that this release does not know is left alone, and harms nobody',
+        'no server reads what is of a kind that this release does not know, and arbiter verify tells whether anything is missing',
     )
   }
   return found === 0 ? 0 : 1
