@@ -25,9 +25,12 @@ export interface ReadNotesOptions {
 }
 
 /** How long a note waits for others: the more of them are written together, the less each takes. */
-const waitForOthersMs = 2
-/** A process that dies, or whose disk is full, forgets as many at most, and their calls may then be made once more. */
-const maxUnwritten = 8
+const waitForOthersMs = 10
+/**
+ * A process that dies, or whose disk is full, forgets as many at most, and their calls may then be made once more. As
+ * many as there are calls at work: who reads again and again would wait for the disk at fewer.
+ */
+const maxUnwritten = 256
 
 export function createReadNotes(options: ReadNotesOptions): ReadNotes {
   const { store, aggregates } = options
