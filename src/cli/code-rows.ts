@@ -9,6 +9,7 @@ import {
   repeatedIdCode,
   responseCodes,
 } from '../domain/record/response-code.ts'
+import { kycCodes } from '../kyc/provider.ts'
 import { bodyCodes, refusalCodes } from '../wire/refusal.ts'
 
 export interface CodeRow {
@@ -34,6 +35,9 @@ export function codeRows(): CodeRow[] {
   for (const code of bodyCodes) say(code, 'relay port: HTTP 400')
   for (const [name, { status, code }] of Object.entries(conditions)) {
     say(code, `management API: HTTP ${status}, ${wordsOf(name)}`)
+  }
+  for (const [status, codes] of Object.entries(kycCodes)) {
+    for (const code of codes) say(code, `kycCode: ${status}`)
   }
   for (const code of declineCodes) say(code, 'a rule of the pack')
   return (Object.keys(responseCodes) as ResponseCode[])

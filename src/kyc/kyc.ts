@@ -5,7 +5,7 @@ import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 import type { EventType } from '../webhook/event-type.ts'
-import type { Verdict } from './provider.ts'
+import { kycCodes, type Verdict } from './provider.ts'
 import { holderFault, identityOf, type Submission } from './submission.ts'
 
 export const kycStatuses = ['Initiated', 'Pending', 'Approved', 'Rejected'] as const
@@ -84,7 +84,7 @@ export function handedOver(kyc: Kyc, endedBy = kyc.endedBy): Kyc {
   return { ...kyc, isHandedOver: true, imageParts: 0, endedBy }
 }
 
-const rejectCodes = ['180', '181', '182', '184', '185', '305', '306', '307']
+const rejectCodes: readonly string[] = kycCodes.Rejected
 const maxLabels = 20
 /** What is shown of an identity number anyway, so that a shorter one needs no hiding. */
 const shownLast = 4

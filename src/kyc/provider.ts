@@ -1,3 +1,4 @@
+import type { ResponseCode } from '../domain/record/response-code.ts'
 import type { Holder, Images, KycMethod, Submission } from './submission.ts'
 
 /** What a provider says of a verification. */
@@ -10,6 +11,13 @@ export interface Verdict {
   /** The call that says it, where it is none of a provider. */
   readonly endedBy?: string | undefined
 }
+
+/** What `kycCode` may say, by the status. */
+export const kycCodes = {
+  Pending: ['183'],
+  Approved: ['000'],
+  Rejected: ['180', '181', '182', '184', '185', '305', '306', '307'],
+} as const satisfies Partial<Record<Verdict['status'], readonly ResponseCode[]>>
 
 export type ProviderFault = 'failed' | 'timedOut'
 

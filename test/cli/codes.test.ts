@@ -22,5 +22,7 @@ it('says of each code where it comes from', () => {
   expect(saidOf('176')).toEqual(['default: decline', 'a rule of the pack'])
   expect(saidOf('131')).toContain('relay port: HTTP 400')
   expect(saidOf('911')).toEqual(['relay port: HTTP 503', 'management API: HTTP 500, bug'])
-  expect(saidOf('183')).toEqual([])
+  expect(saidOf('183')).toEqual(['kycCode: Pending'])
+  expect(saidOf('185')).toEqual(['kycCode: Rejected', 'a rule of the pack'])
+  expect(saidOf('171')).toEqual([])
 })
