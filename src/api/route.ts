@@ -75,9 +75,10 @@ export function describedPath({ path }: Pick<Route, 'path'>, prefix = apiPrefix)
   return `${prefix}${path}`.replace(/:([A-Za-z]+)/g, '{$1}')
 }
 
-/** Whether the scopes of a token allow a route: the widest scope reads too. */
-export function allows(scopes: ReadonlySet<string>, needed: Scope): boolean {
-  if (needed === 'CardAPIs.Pan' && !allows(scopes, 'CardAPIs.Read')) return false
-  if (scopes.has(needed)) return true
-  return needed === 'CardAPIs.Read' && scopes.has('CardAPIs')
+/** The scope that a token lacks for a route, null for none: the widest scope reads too, and who reads a number must read. */
+export function missingScope(scopes: ReadonlySet<string>, needed: Scope): Scope | null {
+  if (!scopes.has(needed)) {
+    return needed === 'CardAPIs.Read' && scopes.has('CardAPIs') ? null : needed
+  }
+  return needed === 'CardAPIs.Pan' ? missingScope(scopes, 'CardAPIs.Read') : null
 }

@@ -19,7 +19,7 @@ import { answerOuterFaults, refuseBody, refuseConnection, refusePath } from './o
 import { addKycCallback } from './outside/kyc-callback.ts'
 import type { Outside } from './outside/outside.ts'
 import type { References } from './reference/references.ts'
-import { allows, apiPrefix, type Done, type Route } from './route.ts'
+import { apiPrefix, type Done, missingScope, type Route } from './route.ts'
 import { addTokenEndpoint, type TokenEndpointOptions } from './token/token-endpoint.ts'
 
 /** One call as the log and the metrics know it: no body, no secret. */
@@ -186,9 +186,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
       return refuse('rateLimited', 'too many calls at once', { retryAfterSeconds: 1 })
     }
     if (route === null) return refuse('routeUnknown', 'there is no such operation')
-    if (!allows(caller.scopes, route.scope)) {
-      return refuse('scopeMissing', `the token needs the scope ${route.scope}`)
-    }
+    const missing = missingScope(caller.scopes, route.scope)
+    if (missing !== null) return refuse('scopeMissing', `the token needs the scope ${missing}`)
     // A read that succeeds looks when it records its Reference; see `run`.
     const seen = route.reads ? null : await options.references.look(caller, route)
     if (seen !== null) return seen

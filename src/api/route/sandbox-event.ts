@@ -22,7 +22,7 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   return [
     defineRoute({
       operation: 'sandbox.events',
-      summary: 'Sends a card event as the relay would; its answer is the data',
+      summary: 'Sends an event of an own card as the relay would; its answer is the data',
       method: 'POST',
       path: '/sandbox/events',
       scope: 'CardAPIs',
