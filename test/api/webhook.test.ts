@@ -182,7 +182,7 @@ describe('an event', () => {
     })
     const both = { eventId: oldest!.eventId, startDate: '2026-11-15' }
     expect(await call('POST', `/webhooks/${webhookId}/replay`, both)).toMatchObject({ code: '131' })
-    expect(await call('POST', `/webhooks/${webhookId}/replay`, {})).toMatchObject({ code: '131' })
+    expect(await call('POST', `/webhooks/${webhookId}/replay`, {})).toMatchObject({ code: '158' })
     // It would be given up at once, and not be sent either when the webhook is enabled later.
     await call('PATCH', `/webhooks/${webhookId}`, { enabled: false })
     expect(await call('POST', `/webhooks/${webhookId}/replay`, span)).toMatchObject({

@@ -115,8 +115,9 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         const { organizationId } = call.caller.organization
         const isOne = body.eventId !== undefined
         if (isOne === (body.startDate !== undefined || body.endDate !== undefined)) {
+          const condition = isOne ? 'fieldNotAllowed' : 'fieldMissing'
           const message = 'give eventId, or startDate and endDate'
-          return refuse('fieldNotAllowed', message, { errors: [{ field: 'eventId', message }] })
+          return refuse(condition, message, { errors: [{ field: 'eventId', message }] })
         }
         const span = isOne ? allTime : spanOf(body, context.engine.pack().zone)
         if (isRefused(span)) return span
