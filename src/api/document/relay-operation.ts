@@ -34,7 +34,12 @@ export const eventSchema = {
   properties: {
     eventId: id,
     requestType: { type: 'string', enum: Object.keys(requestTypes) },
-    transactionId: id,
+    transactionId: {
+      ...id,
+      minLength: 0,
+      pattern: '^[ -~]*$',
+      description: 'Empty or all zeros: none',
+    },
     originalTransactionId: id,
     cardId: { ...id, description: 'Never a card number' },
     amount: { ...amount, description: 'Major units; only a Reversal may leave it out' },

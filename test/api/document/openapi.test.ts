@@ -212,6 +212,9 @@ describe('the OpenAPI document', () => {
       return isRefusal(read({ ...rest, requestType: 'Reversal' })) || name === 'requestType'
     })
     expect(needed.sort()).toEqual([...eventSchema.required].sort())
+    const { transactionId } = eventSchema.properties
+    expect([transactionId.minLength, new RegExp(transactionId.pattern).test('')]).toEqual([0, true])
+    expect(isRefusal(read({ ...relayExample, transactionId: '' }))).toBe(false)
   })
 
   it('tells how long a text for rules may be, as it is read', () => {
