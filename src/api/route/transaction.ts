@@ -13,9 +13,10 @@ import { listOf, mapped, pageFields, pageRefusals, timeFields } from './list.ts'
 
 const nothing = z.object({})
 const text = z.string().nullable()
+/** As rows have it: of an event that came without one it is made from its own, behind a middle dot. */
 const transactionId = z
   .string()
-  .regex(/^[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable characters')
+  .regex(/^\u00b7?[\x20-\x7e]{1,64}$/, 'must be 1 to 64 printable characters')
 
 /** One row of the lists, and what webhooks tell of it. */
 export const transactionRow = z.object({
@@ -80,7 +81,9 @@ export function transactionRoutes(context: ApiContext): readonly Route[] {
         transactionType: z.enum(transactionTypes).optional(),
         currency: currency.optional(),
         customerId: customerId.optional(),
-        transactionId: transactionId.optional(),
+        transactionId: transactionId
+          .optional()
+          .describe('As rows have it: the first name of the lifecycle'),
         status: z.enum(rowStatuses).optional(),
       }),
       body: nothing,

@@ -193,6 +193,19 @@ describe('GET /transactions', () => {
     expect(await get('/cards/card-9/transactions/e1')).toMatchObject({ status: 404, code: '148' })
   })
 
+  it('finds an event that came without a transaction id by the one that its row has', async () => {
+    const { ask, get } = await openWorld()
+    for (const eventId of ['e1', 'e2']) {
+      await ask({ eventId, transactionId: '', cardId: 'card-0', amountMinor: 500 })
+    }
+    const [newest] = (await get('/transactions')).data.items
+    const transactionId = encodeURIComponent(String(newest!.transactionId))
+    expect(newest).toMatchObject({ relayEventId: 'e2', transactionId: '·e2' })
+    const { data } = await get(`/cards/card-0/transactions/${transactionId}`)
+    expect(data).toMatchObject({ transactionId: '·e2', held: 5, events: [newest] })
+    expect((await get(`/transactions?transactionId=${transactionId}`)).data.items).toEqual([newest])
+  })
+
   it('shows of one lifecycle the events of its card, and of the card that was issued again for it', async () => {
     const { ask, get, engine } = await openWorld()
     const row = { customerId: 'customer-0', accountId: 'account-0', type: 'retail' }
