@@ -16,6 +16,8 @@ const share = 0.6
 const eventDays = 45
 const logDays = 30
 const secondsPerDay = 86_400
+/** Of a store in Redis; each is on one shard, and they take as much each. */
+const partitions = 16
 
 function resultOf(name) {
   return JSON.parse(readFileSync(join(import.meta.dirname, 'results', `${name}.json`), 'utf8'))
@@ -51,16 +53,26 @@ export function instanceOf({ serverUs, busiestUs, redisUs }) {
   }
 }
 
+/** A shard has whole partitions: where two are too much for one, each has its own. */
+function shardsFor(perSecond, perShard) {
+  const stores = Math.ceil(perSecond / (partitions * perShard))
+  const perPartition = perSecond / stores / partitions
+  const ofShard = Math.floor(perShard / perPartition)
+  return { stores, shards: stores * Math.ceil(partitions / ofShard) }
+}
+
 function trafficRow(perSecond, parts) {
   const { perInstance, coresPerInstance, perShard } = instanceOf(parts)
   const instances = Math.ceil(perSecond / perInstance)
+  const { stores, shards } = shardsFor(perSecond, perShard)
   const events = perSecond * secondsPerDay
   const keptBytes = eventDays * (parts.eventBytes + parts.openBytes) + logDays * parts.logBytes
   return {
     'decisions/s': perSecond,
     instances,
     cores: Math.ceil(instances * coresPerInstance),
-    'Redis shards, by processor': Math.ceil(perSecond / perShard),
+    'Redis shards, by processor': shards,
+    stores,
     'GB of log a day': (events * parts.logBytes) / 1e9,
     'TB when nothing more is dropped': (events * keptBytes) / 1e12,
   }
