@@ -1,14 +1,21 @@
-import { describe, expect, it } from 'vitest'
+import { type AddressInfo, connect } from 'node:net'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { systemClock } from '../../src/clock.ts'
 import { readBackOffice } from '../../src/console/back-office.ts'
 import { createDecisionWatch } from '../../src/console/decision-watch.ts'
 import { createFigures } from '../../src/console/figures.ts'
 import { createFlow, type FlowTaken } from '../../src/console/flow.ts'
+import { createLive } from '../../src/console/live.ts'
 import { decisionRoutes } from '../../src/console/route/decisions.ts'
+import { defineConsoleRoute } from '../../src/console/route.ts'
+import { createConsoleServer } from '../../src/console/server.ts'
+import { createSessions } from '../../src/console/session.ts'
 import type { DecisionList } from '../../src/console/shape/decision.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { importRows } from '../../src/engine/import.ts'
 import type { LogLine } from '../../src/store/port.ts'
+import { askConsole } from '../support/console-world.ts'
 import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
@@ -109,5 +116,66 @@ describe('what is under way', () => {
       },
     ])
     expect(await readBackOffice(store)).toMatchObject({ transfers: 1_000, kycs: 1_000 })
+  })
+})
+
+describe('the port of the console', () => {
+  /** With a page that answers when it is told to, and one that takes what it is sent. */
+  async function openPort() {
+    let answer: () => void = () => {}
+    const waits = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const path = '/data/slow'
+    const input = z.object({})
+    const shell = { type: 'text/html', body: Buffer.from('page'), etag: '"1"' }
+    const server = createConsoleServer({
+      host: '127.0.0.1',
+      publicUrl: null,
+      assets: { byPath: new Map(), shell, contentSecurityPolicy: "default-src 'self'" },
+      sessions: createSessions({ viewers: null, operators: null }, systemClock),
+      routes: [
+        defineConsoleRoute({ method: 'GET', path, input, handle: () => waits }),
+        defineConsoleRoute({ method: 'POST', path: '/act/none', input, handle: async () => ({}) }),
+      ],
+      live: createLive(),
+      report: () => null,
+      subscription: () => async () => null,
+      onBug: (error) => expect.unreachable(String(error)),
+    })
+    await server.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = server.server.address() as AddressInfo
+    return { server, port, answer, ask: () => askConsole(port, 'GET', path) }
+  }
+
+  it('has 512 connections, and closes the one that it has waited for longest', async () => {
+    const { server, port } = await openPort()
+    const sockets = Array.from({ length: 520 }, () => connect(port, '127.0.0.1'))
+    await vi.waitFor(() => expect(sockets.filter(({ closed }) => closed)).toHaveLength(8), 10_000)
+    expect((await askConsole(port, 'GET', '/')).status).toBe(200)
+    for (const socket of sockets) socket.destroy()
+    await server.close()
+  }, 30_000)
+
+  it('works on 64 requests at once, and has no time for the next', async () => {
+    const { server, answer, ask } = await openPort()
+    const statuses: number[] = []
+    const asked = Array.from({ length: 70 }, async () => statuses.push((await ask()).status))
+    await vi.waitFor(() => expect(statuses).toEqual(Array(6).fill(503)), 5_000)
+    answer()
+    await Promise.all(asked)
+    expect(statuses.slice(6)).toEqual(Array(64).fill(200))
+    await server.close()
+  })
+
+  it('takes bodies of 64 KiB', async () => {
+    const { server, port } = await openPort()
+    const [host, origin] = [`localhost:${port}`, `http://localhost:${port}`]
+    const headers = { host, origin, 'content-type': 'application/json' }
+    const bodyOf = (bytes: number) => ({ text: 'x'.repeat(bytes - '{"text":""}'.length) })
+    const post = (bytes: number) => askConsole(port, 'POST', '/act/none', headers, bodyOf(bytes))
+    expect((await post(65_536)).status).toBe(200)
+    expect((await post(65_537)).status).toBe(413)
+    await server.close()
   })
 })

@@ -5,8 +5,13 @@ import type { CardEvent } from '../../../src/domain/record/event.ts'
 import type { Answer } from '../../../src/domain/record/event-record.ts'
 import {
   hasSeenCountry,
+  hasSeenCurrency,
+  hasSeenMcc,
   hasSeenMerchant,
+  maxDeclinesInRow,
   maxSeenCountries,
+  maxSeenCurrencies,
+  maxSeenMccs,
   maxSeenMerchants,
   minutesSinceLastAsk,
 } from '../../../src/domain/record/familiarity.ts'
@@ -112,6 +117,23 @@ describe('what a card has seen', () => {
     expect(seen('M399', country(399))).toEqual([true, true])
     expect(seen('M350', country(350))).toEqual([true, true])
     expect(seen('M0', country(0))).toEqual([false, false])
+  })
+
+  it('is bounded of MCCs, currencies and declined asks in a row, too', () => {
+    const { send, card } = world(all)
+    const mcc = (i: number) => String(5000 + i)
+    const currency = (i: number) =>
+      `X${String.fromCharCode(65 + (i % 26), 65 + Math.floor(i / 26))}`
+    for (let i = 0; i < 100; i++) {
+      const merchant = { mid: 'M1', mcc: mcc(i), name: '', city: '', country: 'NG' }
+      send('M1', 'NG', { merchant, merchantCurrency: currency(i) })
+    }
+    expect(card().seenMccs).toHaveLength(4 * maxSeenMccs)
+    expect(card().seenCurrencies).toHaveLength(3 * maxSeenCurrencies)
+    expect([36, 35].map((i) => hasSeenMcc(card(), mcc(i)))).toEqual([true, false])
+    expect([68, 67].map((i) => hasSeenCurrency(card(), currency(i)))).toEqual([true, false])
+    for (let i = 0; i <= maxDeclinesInRow; i++) send('M1', 'NG', { amountMinor: 5000 })
+    expect(card().declinesInRow).toBe(maxDeclinesInRow)
   })
 
   it('costs a few tens of bytes, and nothing for a pack that does not look at it', () => {
