@@ -19,7 +19,7 @@ export const schema = z.object({
   RELAY_AUTH: oneOf(['hmac', 'basic', 'mtls', 'none'])
     .optional()
     .describe(
-      'How the relay proves itself. Without it: `hmac` when `RELAY_SECRET` is set, else `none`',
+      'How the relay proves itself: `hmac`, `basic`, `mtls` or `none`. Without it: `hmac` when `RELAY_SECRET` is set, else `none`',
     ),
   RELAY_SECRET: secret
     .optional()
@@ -244,7 +244,7 @@ export const schema = z.object({
     .describe('Silence after which the engine is restarted, in milliseconds'),
   EVENT_RETENTION_DAYS: wholeNumber(1, 400)
     .default(45)
-    .describe('How long a repeated event is recognised, in days'),
+    .describe('How long a repeated event is recognised, in days; fixed when the store is made'),
   TRANSACTION_RETENTION_DAYS: wholeNumber(1, 4_000)
     .default(400)
     .describe('How long rows of the transactions list and entries of wallets are kept, in days'),
@@ -259,7 +259,11 @@ export const schema = z.object({
   ENGINE_HEAP_MB: wholeNumber(128, 65_536)
     .default(1_024)
     .describe("Limit of the engine's heap, in megabytes"),
-  LOG_LEVEL: oneOf(logLevels).default('info').describe('Least level that is logged'),
+  LOG_LEVEL: oneOf(logLevels)
+    .default('info')
+    .describe(
+      'Least level that is logged, of `trace`, `debug`, `info`, `warn`, `error`, `fatal`; `silent` for none. Decisions are `info`',
+    ),
 })
 
 export type Name = keyof typeof schema.shape
