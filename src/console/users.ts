@@ -17,7 +17,7 @@ export interface UserFiles {
 const maxUsers = 1_000
 export const userName = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 
-/** Read at each login, so that who was added or removed counts at once. An operator of both files is one. */
+/** Read at each login and request, so that who was added or removed counts at once. An operator of both files is one. */
 export function findUser(files: UserFiles, name: string): User | null {
   const operators = readUsers(files.operators, 'operator')
   const viewers = readUsers(files.viewers, 'viewer')

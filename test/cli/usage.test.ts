@@ -12,6 +12,10 @@ const operatorPages = [
   'docs/CALLING.md',
   'docs/WEBHOOKS.md',
   'docs/TRANSFERS.md',
+  'docs/STATE.md',
+  'docs/CAPACITY.md',
+  'docs/CONSOLE.md',
+  'docs/API.md',
 ]
 
 /** What stands after `arbiter` with an argument or an option; a name alone only speaks of a command. */

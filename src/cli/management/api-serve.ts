@@ -8,7 +8,7 @@ import { complain, type ExitCode } from '../terminal.ts'
 const help = `
 With Redis the management API may run apart from the servers that decide. Its settings are those of a
 server: API_PORT and the others that begin with API_, REDIS_URL, SECRETS_KEY, RULES_DIR (which it follows as a
-server does). With ADMIN_PORT it serves /healthz, /readyz and /metrics there.
+server does). With ADMIN_PORT it serves /healthz, /readyz, /metrics and POST /admin/rules/reload there.
 
 Example:
   $ API_PORT=8082 ADMIN_PORT=8083 REDIS_URL=redis://127.0.0.1:6379 SECRETS_KEY_FILE=/run/secrets/key arbiter api serve`
