@@ -328,10 +328,12 @@ describe('the token endpoint', () => {
     expect(bugs).toHaveLength(1)
   })
 
-  it('takes no other method, and not more than five calls a second', async () => {
+  it('takes no other method, no body above 4 KiB, and not more than five calls a second', async () => {
     const { url, askToken } = await openApi()
     const got = await fetch(`${url}/connect/token`)
     expect([got.status, got.headers.get('allow')]).toEqual([405, 'POST'])
+    const form = 'grant_type=client_credentials'
+    expect((await askToken(form.padEnd(4_097, '&'))).status).toBe(400)
     const statuses: number[] = []
     for (let i = 0; i < 6; i++) statuses.push((await askToken()).status)
     expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
