@@ -42,7 +42,7 @@ export interface AuthenticationOptions {
 export type AuthenticateCaller = (call: IncomingCall) => Promise<Caller | Refused>
 
 const serviceAuthPattern = /^ServiceAuth ([A-Za-z0-9+/]{1,128})(={0,2})$/
-const bearerPattern = /^Bearer ([A-Za-z0-9._~+/=-]{1,4096})$/
+const bearerPattern = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const maxClients = 10_000
 const maxAddresses = 10_000
 /** Wrong calls of one address that are explained; each minute allows as many again. */

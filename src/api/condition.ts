@@ -68,7 +68,7 @@ export interface Refused {
   readonly data?: unknown
   /** For 429 and 503. */
   readonly retryAfterSeconds?: number
-  /** For 401: what WWW-Authenticate says. */
+  /** For 401: what WWW-Authenticate says; without it Bearer. */
   readonly challenge?: string
 }
 

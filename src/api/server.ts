@@ -142,7 +142,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     }
     const { status } = conditions[result.condition]
     const { challenge, retryAfterSeconds } = result
-    if (challenge !== undefined) reply.header('www-authenticate', challenge)
+    // RFC 9110 wants one with every 401, and there are clients that throw the answer away without it.
+    if (status === 401) reply.header('www-authenticate', challenge ?? 'Bearer')
     if (status === 429 || status === 503) reply.header('retry-after', retryAfterSeconds ?? 1)
     return send(request, reply, status, refusalEnvelope(reference, result))
   }

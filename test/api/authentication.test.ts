@@ -80,3 +80,11 @@ describe('ten thousand wrong calls of one address', () => {
     expect(elsewhere).toMatchObject({ condition: 'notAuthenticated' })
   })
 })
+
+it.each(['bearer right', 'BEARER right', 'Bearer  right'])(
+  'a token is taken as RFC 9110 lets a scheme be written: %s',
+  async (authorization) => {
+    const { call } = open()
+    expect(await call({ authorization })).toMatchObject({ clientId })
+  },
+)

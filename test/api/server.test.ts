@@ -75,8 +75,12 @@ describe('a call with its five headers', () => {
     const { headersOf, call } = await openApi()
     const headers = { ...(await headersOf('GET', target)), ...change }
     const given = Object.entries(headers).filter(([, value]) => value !== undefined)
-    const { status: got, body } = await call('GET', target, Object.fromEntries(given) as never)
+    const answer = await call('GET', target, Object.fromEntries(given) as never)
+    const { status: got, body } = answer
     expect([got, body.responseCode, body.data]).toEqual([status, code, null])
+    // Java's own client throws an answer away that is 401 without one.
+    const challenge = answer.headers.get('www-authenticate') ?? 'none'
+    expect(challenge).toMatch(status === 401 ? /^Bearer/ : /^none$/)
     expect(JSON.stringify(body)).not.toContain('A'.repeat(54))
   })
 
