@@ -112,8 +112,12 @@ function headerOf(name: string): Json {
 function operationOf(route: Route): Json {
   const refusals = [...new Set([...ofEveryCall, ...ownRefusalsOf(route)])]
   const codes = [...new Set(['000', ...refusals.map((one) => conditions[one].code)])].sort()
-  const hasBody = route.method !== 'GET' && Object.keys(route.body.shape).length > 0
-  const body = schemaOf(route.body) as { readonly required?: readonly string[] }
+  const body = schemaOf(route.body) as {
+    readonly required?: readonly string[]
+    readonly description?: string
+  }
+  const isSaid = Object.keys(route.body.shape).length > 0 || body.description !== undefined
+  const hasBody = route.method !== 'GET' && isSaid
   return {
     operationId: route.operation,
     tags: [topicOf(route.operation)],

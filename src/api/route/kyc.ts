@@ -153,7 +153,9 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       scope: 'CardAPIs.Read',
       params: nothing,
       query: nothing,
-      body: z.object({ kycToken }),
+      body: z.object({
+        kycToken: kycToken.describe('Or the BVN, NIN or vNIN that was verified'),
+      }),
       data: kycData,
       reads: true,
       refusals: ['recordUnknown'],
@@ -177,7 +179,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
       handle: async (call) => {
         const { kycToken } = call.params
         if (!identityNumber.test(kycToken)) return find(call, kycToken)
-        const message = 'send an identity number in the body of POST /kyc/status'
+        const message = 'send an identity number as kycToken in the body of POST /kyc/status'
         return refuse('identityInUrl', message, { errors: [{ field: 'kycToken', message }] })
       },
     }),

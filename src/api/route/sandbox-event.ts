@@ -22,13 +22,15 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   return [
     defineRoute({
       operation: 'sandbox.events',
-      summary: 'Sends an event of an own card as the relay would; its answer is the data',
+      summary: 'Sends the event of an own card in the body as the relay would; its answer is the data',
       method: 'POST',
       path: '/sandbox/events',
       scope: 'CardAPIs',
       params: nothing,
       query: nothing,
-      body: z.looseObject({}),
+      body: z
+        .looseObject({})
+        .meta({ description: 'What the relay sends: a CardEvent, or the shape of RELAY_PROFILE' }),
       data: z.unknown(),
       reads: true,
       refusals: ['cardUnknown', 'notPermitted', 'unavailable'],
@@ -63,7 +65,9 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           const isAnswer = said.status === 200 || (isEvent && profile.statuses.has(said.status))
           if (isAnswer) return { data: answered }
           const condition = isToRepeat(said) ? 'unavailable' : 'bodyMalformed'
-          return refuse(condition, `the relay port answered ${said.status}`, { data: answered })
+          const detail = `the relay port answered ${said.status}`
+          const why = isEvent ? '' : `: ${event.message}`
+          return refuse(condition, `${detail}${why}`, { data: answered })
         } finally {
           client.close()
         }

@@ -144,6 +144,18 @@ describe('the OpenAPI document', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
+  it('has a body for an event of a sandbox, and says what stands for a kycToken', async () => {
+    const { document } = await openDocument()
+    const bodyOf = (name: string) =>
+      operationsIn(document).get(name)?.requestBody?.content['application/json']?.schema
+    expect(bodyOf('POST /sandbox/events')).toMatchObject({
+      type: 'object',
+      additionalProperties: {},
+      description: expect.stringContaining('CardEvent'),
+    })
+    expect(JSON.stringify(bodyOf('POST /kyc/status'))).toContain('BVN')
+  })
+
   it('says of every text that a call may have what it must be', async () => {
     const { document } = await openDocument()
     const silent = [...operationsIn(document)].flatMap(([name, { parameters, requestBody }]) => {

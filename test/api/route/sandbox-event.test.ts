@@ -96,9 +96,16 @@ it.each(Object.keys(bodies))(
 )
 
 it('what is no event of the profile goes to the relay port, which says what is wrong with it', async () => {
-  const { send, received } = await open()
-  await send('POST', '/sandbox/events', { cardId: 'card-1' })
+  const { send, received } = await open('default', 400)
+  const { said, message } = await send('POST', '/sandbox/events', {
+    ...bodies.default!('card-1'),
+    amount: 'x',
+  })
   expect(received).toHaveLength(1)
+  expect([said, message]).toEqual([
+    '400 136',
+    'Format error: the relay port answered 400: amount must be a number or a decimal text',
+  ])
 })
 
 it('an event of a sandbox goes to the path that the profile has, as it was when the server started', async () => {
