@@ -78,7 +78,7 @@ function createHmacCheck(secrets: readonly string[], headerName: string): Authen
     const header = headers[headerName]
     if (header === undefined || header === '') return refuse('signature missing')
     const parts = typeof header === 'string' ? signaturePattern.exec(header) : null
-    if (parts === null) return refuse('signature wrong')
+    if (parts === null) return refuse('signature is not t=<unix ms>,v1=<64 hex digits>')
     const [, time, given] = parts as unknown as [string, string, string]
     // Before the comparison: told afterwards, an old signature would be known to be a true one.
     const ageMs = nowMs - Number(time)

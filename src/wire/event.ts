@@ -45,6 +45,7 @@ const { id, text, currency, country, mcc, time } = fieldShapes
 
 const idOrEmpty: Shape = {
   must: `must be at most ${maxIdChars} printable ASCII characters`,
+  isText: true,
   holds: (value) => value === '' || id.holds(value),
 }
 const yesOrNo: Shape = {
@@ -222,7 +223,9 @@ function check(field: Field, value: JsonValue | undefined, ask: boolean): string
   const needed = field.needed === 'always' || (ask && field.needed === 'for asks')
   if (value === undefined || value === null) return needed ? 'is required' : ''
   if (value === '' && !needed) return ''
-  return field.shape.holds(value) ? '' : field.shape.must
+  const { shape } = field
+  if (shape.holds(value)) return ''
+  return shape.isText && typeof value !== 'string' ? 'must be a text' : shape.must
 }
 
 /** The amount in minor units, null when it is absent, or what is wrong with it. */

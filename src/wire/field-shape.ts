@@ -7,6 +7,8 @@ import { digitsAt } from './timestamp.ts'
 
 export interface Shape {
   readonly must: string
+  /** Of a number one would not see from `must` what is wrong with it. */
+  readonly isText?: true
   holds(value: JsonValue): boolean
 }
 
@@ -15,10 +17,12 @@ export const maxTextChars = 200
 
 const id: Shape = {
   must: `must be 1 to ${maxIdChars} printable ASCII characters`,
+  isText: true,
   holds: (value) => typeof value === 'string' && isId(value),
 }
 const text: Shape = {
   must: `must be at most ${maxTextChars} characters`,
+  isText: true,
   holds: (value) => typeof value === 'string' && value.length <= maxTextChars,
 }
 const currency: Shape = {
@@ -31,6 +35,7 @@ const country: Shape = {
 }
 const mcc: Shape = {
   must: 'must be four digits',
+  isText: true,
   holds: (value) => typeof value === 'string' && isFourDigits(value),
 }
 const time: Shape = {

@@ -43,6 +43,7 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
+const byteOrderMark = 0xfeff
 
 /**
  * RFC 8259 and stricter: one document, no byte order mark, no name twice in an object (JSON.parse
@@ -114,7 +115,10 @@ function readValue(cursor: JsonCursor, depth: number): JsonValue | undefined {
       return readWord(cursor, 'null', null)
     default:
       if (code === minus || isDigit(code)) return readNumber(cursor)
-      return refuseJson(cursor, 'a value is expected')
+      return refuseJson(
+        cursor,
+        code === byteOrderMark ? 'a byte order mark' : 'a value is expected',
+      )
   }
 }
 

@@ -168,12 +168,13 @@ describe('readEvent', () => {
     ['merchant.mcc is required', without(merchant, 'mcc')],
     ['merchant.mcc must be four digits', { ...merchant, mcc: '541' }],
     ['merchant.mcc must be four digits', { ...merchant, mcc: '54l1' }],
-    ['merchant.mcc must be four digits', { ...merchant, mcc: 5411 }],
+    ['merchant.mcc must be a text', { ...merchant, mcc: 5411 }],
+    ['merchant.mid must be a text', { ...merchant, mid: 12345 }],
     ['merchant.mcc must be four digits', { ...merchant, mcc: '' }],
     ['merchant.mid must be 1 to 64 printable ASCII characters', { ...merchant, mid: '' }],
     ['merchant.country must be an ISO 3166 alpha-2 code', { ...merchant, country: 'UK' }],
     ['merchant.name must be at most 200 characters', { ...merchant, name: 'x'.repeat(201) }],
-    ['merchant.city must be at most 200 characters', { ...merchant, city: 5 }],
+    ['merchant.city must be a text', { ...merchant, city: 5 }],
   ])('refuses an ask: %s', (message, value) => {
     expect(refused({ ...ask, merchant: value }).message).toBe(message)
   })
@@ -224,7 +225,7 @@ describe('readEvent', () => {
       field: 'cardId',
       eventId: 'evt-1',
       message:
-        'cardId must be 1 to 64 printable ASCII characters; currency must be an ISO 4217 code; ' +
+        'cardId must be a text; currency must be an ISO 4217 code; ' +
         'merchant.mid is required; merchant.mcc is required; ' +
         'occurredAt must be an RFC 3339 time with Z or an offset',
     })

@@ -95,7 +95,7 @@ describe('parseJson', () => {
   it.each([
     ['', 'a value is expected', 0],
     ['  ', 'a value is expected', 2],
-    ['\ufeff{}', 'a value is expected', 0],
+    ['\ufeff{}', 'a byte order mark', 0],
     ['{} x', 'text after the end of the document', 3],
     ['{}{}', 'text after the end of the document', 2],
     ['{"a":1,}', 'a name is expected', 7],
