@@ -31,7 +31,9 @@ export function imageProblem(text: string): string {
   const [prefix = '', type] = dataUri.exec(text.slice(0, 64)) ?? []
   const encoded = text.slice(prefix.length)
   if (Buffer.byteLength(encoded, 'base64') > maxImageBytes) return 'must be at most 4 MiB'
-  if (encoded.length % 4 !== 0 || !base64.test(encoded)) return 'must be Base64, or a data URI'
+  if (encoded.length % 4 !== 0 || !base64.test(encoded)) {
+    return 'must be Base64 in one line, or a data URI'
+  }
   if (type !== undefined && signatures[type] === undefined) {
     return `must be one of ${Object.keys(signatures).join(', ')}`
   }

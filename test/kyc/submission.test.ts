@@ -43,6 +43,9 @@ describe('a picture', () => {
     expect(imageProblem(`data:image/gif;base64,${png.toString('base64')}`)).not.toBe('')
     expect(imageProblem(Buffer.from('GIF89a and so on, on and on').toString('base64'))).not.toBe('')
     expect(imageProblem('not Base64!')).not.toBe('')
+    // As encoders for mail write it.
+    const wrapped = png.toString('base64').replace(/.{8}/, '$&\n')
+    expect(imageProblem(wrapped)).toBe('must be Base64 in one line, or a data URI')
   })
 
   it('has at most 4 MiB', () => {
