@@ -34,7 +34,7 @@ const dataOf: Readonly<Record<string, z.ZodType>> = {
 const headers = [
   ['webhook-id', 'The eventId'],
   ['webhook-timestamp', 'Of the attempt, in seconds'],
-  ['webhook-signature', 'One, or two while a secret changes'],
+  ['webhook-signature', 'One of each secret that signs, at most four, with spaces between'],
 ].map(([name, description]) => {
   return { name, in: 'header', required: true, description, schema: { type: 'string' } }
 })

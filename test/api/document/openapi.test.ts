@@ -154,6 +154,7 @@ describe('the OpenAPI document', () => {
       description: expect.stringContaining('CardEvent'),
     })
     expect(JSON.stringify(bodyOf('POST /kyc/status'))).toContain('BVN')
+    expect(JSON.stringify(document)).toContain('at most four, with spaces between')
   })
 
   it('says of every text that a call may have what it must be', async () => {
