@@ -147,7 +147,7 @@ export function createCallerAuthentication(options: AuthenticationOptions): Auth
     const caller = await identify(call)
     if (!('condition' in caller)) {
       if (calls.take(caller.clientId, clock.monoMs())) return caller
-      return refuse('rateLimited', '', { retryAfterSeconds: 1 })
+      return refuse('rateLimited', 'too many calls in a second', { retryAfterSeconds: 1 })
     }
     const { condition } = caller
     if (condition === 'clientDisabled' || condition === 'organizationDisabled') return caller

@@ -22,7 +22,8 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
   return [
     defineRoute({
       operation: 'sandbox.events',
-      summary: 'Sends the event of an own card in the body as the relay would; its answer is the data',
+      summary:
+        'Sends the event of an own card in the body as the relay would; its answer is the data',
       method: 'POST',
       path: '/sandbox/events',
       scope: 'CardAPIs',
