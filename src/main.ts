@@ -18,6 +18,7 @@ import { findProfile, type Profile, unmetRequirements } from './profile/profile.
 import { readinessOf } from './readiness.ts'
 import { endWithInput, hearSignals, hearStop } from './signals.ts'
 import { createLogSink, type LogSink } from './telemetry/logger.ts'
+import { waitAtMost } from './timing.ts'
 import { type DemoApi, demoText, sayAside } from './try-it.ts'
 import { readVersion } from './version.ts'
 import type { Authenticate } from './wire/authentication.ts'
@@ -143,7 +144,7 @@ async function main(): Promise<void> {
     sink.flush()
     process.stderr.write(why)
     const ended = Promise.all([office?.stop(), opening?.then((gate) => gate.stop())])
-    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, unservedStopMs))])
+    await waitAtMost(unservedStopMs, ended)
     process.exit(code)
   }
   const refuse = (message: string) => leaveUnserved(2, `${message}\n`)

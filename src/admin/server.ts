@@ -9,6 +9,7 @@ import { createConnections } from '../http/connections.ts'
 import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import type { ShownMetrics } from '../telemetry/metrics.ts'
+import { within } from '../timing.ts'
 
 export interface Readiness {
   readonly status: 'ready' | 'degraded' | 'starting' | 'stopping'
@@ -85,7 +86,7 @@ export function createAdminServer(options: AdminServerOptions): FastifyInstance 
   })
 
   server.post('/admin/rules/reload', async (_request, reply) => {
-    const reloaded = await within(options.reloadRules(), reloadMs)
+    const reloaded = await within(reloadMs, options.reloadRules(), () => null)
     if (reloaded === null) {
       // A slow address, a large pack and an engine that is away look the same from here.
       const error = `the pack is neither loaded nor refused after ${reloadMs / 1000} s, and may still be: see /readyz`
@@ -154,14 +155,6 @@ function createRestingWork<T>(work: () => Promise<T>): () => Promise<T> {
     next ??= begin()
     return next
   }
-}
-
-/** Null when it takes longer. */
-function within<T>(promise: Promise<T>, ms: number): Promise<T | null> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(null), ms)
-    promise.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }
 
 /** Compares hashes of equal length in constant time, so that neither length nor content leaks. */

@@ -9,6 +9,7 @@ import { headWithin } from '../http/head-timeout.ts'
 import { noSchemas } from '../http/no-schemas.ts'
 import { createWorkShare, type WorkShare } from '../http/work-share.ts'
 import { StoreError } from '../store/port.ts'
+import { within } from '../timing.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
 import { payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
@@ -269,7 +270,8 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
           config: { operation: route.operation, route } as object,
           handler: async (request, reply) => {
             Atomics.add(atWork, 0, 1)
-            const result = within(run(request, route), callMs).finally(() => {
+            const late = () => refuse('outcomeUnknown', 'ask for its state')
+            const result = within(callMs, run(request, route), late).finally(() => {
               Atomics.sub(atWork, 0, 1)
             })
             return answer(request, reply, await result.catch((error) => faultOf(error, request)))
@@ -289,12 +291,4 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
   }
 
   return server
-}
-
-/** The work goes on; only its caller is no longer waiting. */
-function within(work: Promise<Result>, ms: number): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => resolve(refuse('outcomeUnknown', 'ask for its state')), ms)
-    work.then(resolve, reject).finally(() => clearTimeout(timer))
-  })
 }

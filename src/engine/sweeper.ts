@@ -1,8 +1,8 @@
 import type { FollowedClock } from '../clock.ts'
 import type { ReachableEntries, Store } from '../store/port.ts'
+import { waitAtMost } from '../timing.ts'
 import type { Engine } from './engine.ts'
 import { indexes, splitSortKey } from './format/layout.ts'
-import { waitAtMost } from './queue/patient-wait.ts'
 
 export interface SweeperOptions {
   readonly engine: Pick<Engine, 'sweepTransaction'>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions, type Server } from 'node:tls'
+import { startRoutine } from '../timing.ts'
 
 /** What a port speaks TLS with. */
 export interface CertificateFiles {
@@ -85,15 +86,7 @@ export function openTls(files: CertificateFiles): Tls {
   return {
     options: contentOf(parts),
     follow(server, onRenewed, everyMs = lookMs) {
-      let isLooking = false
-      const timer = setInterval(async () => {
-        if (isLooking) return
-        isLooking = true
-        await look(server, onRenewed)
-        isLooking = false
-      }, everyMs)
-      timer.unref()
-      server.once('close', () => clearInterval(timer))
+      server.once('close', startRoutine(everyMs, () => look(server, onRenewed)).stop)
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { programFolder } from '../installation.ts'
 import { openThread } from '../thread.ts'
+import { waitAtMost } from '../timing.ts'
 import type { FromSeeder, SeedingSettings, SeedingTask } from './worker.ts'
 
 export interface SeedingWatchOptions {
@@ -86,8 +87,7 @@ export function watchSeeding(options: SeedingWatchOptions): SeedingWatch {
     stop() {
       clearInterval(timer)
       worker?.postMessage('stop')
-      const waited = new Promise<void>((resolve) => setTimeout(resolve, stopMs).unref())
-      return Promise.race([ended, waited])
+      return waitAtMost(stopMs, ended)
     },
   }
 }

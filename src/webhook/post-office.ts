@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing } from '../outgoing/call.ts'
 import type { Store } from '../store/port.ts'
+import { type Routine, startRoutine, waitAtMost } from '../timing.ts'
 import { type Courier, createCourier } from './courier.ts'
 import { createDispatcher, type Dispatcher } from './dispatcher.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -102,21 +104,11 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     }
   }
 
-  const timers: NodeJS.Timeout[] = []
-  /** Again and again, never twice at once. */
-  function repeat(ms: number, work: () => Promise<unknown>): void {
-    let isAtWork = false
-    const run = () => {
-      if (isAtWork) return
-      isAtWork = true
-      void work()
-        .catch(tell)
-        .finally(() => {
-          isAtWork = false
-        })
-    }
-    run()
-    timers.push(setInterval(run, ms))
+  const routines: Routine[] = []
+  function begin(everyMs: number, work: () => Promise<unknown>): void {
+    const routine = startRoutine(everyMs, () => work().catch(tell))
+    routine.now()
+    routines.push(routine)
   }
 
   return {
@@ -126,29 +118,27 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
     made,
     changed: desk.forget,
     start() {
-      repeat(beatMs, share.beat)
-      repeat(lookMs, dispatcher.look)
-      repeat(countMs, async () =>
+      begin(beatMs, share.beat)
+      begin(lookMs, dispatcher.look)
+      begin(countMs, async () =>
         options.onPending(figuresOf(await readPending(store), disabled, clock.nowMs())),
       )
-      repeat(unlistMs, async () => {
+      begin(unlistMs, async () => {
         if (!share.owns('retention')) return
         await unlistOldEvents(store, aggregates, clock.nowMs() - options.retentionDays * dayMs)
       })
     },
     async stop() {
-      for (const timer of timers) clearInterval(timer)
+      for (const { stop } of routines) stop()
       dispatcher.stop()
       outgoing.close()
       writing.end()
-      const waited = new Promise<void>((resolve) => setTimeout(resolve, leaveMs).unref())
-      const left = Promise.all([share.leave().catch(() => {}), settled()])
-      await Promise.race([left, waited])
+      await waitAtMost(leaveMs, Promise.all([share.leave().catch(() => {}), settled()]))
     },
   }
 
   async function settled(): Promise<void> {
-    while (dispatcher.settling > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    while (dispatcher.settling > 0) await sleep(5)
   }
 }
 

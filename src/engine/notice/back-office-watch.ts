@@ -1,4 +1,5 @@
 import type { Store } from '../../store/port.ts'
+import { startRoutine } from '../../timing.ts'
 import { indexes, projectionAggregate, splitSortKey } from '../format/layout.ts'
 import { countDeliveries } from './delivery-count.ts'
 import { maxCounted } from './worklist-watch.ts'
@@ -31,11 +32,8 @@ export function watchBackOffice(
   intervalMs: number,
 ): BackOfficeWatch {
   let work: BackOfficeWork | null = null
-  let reading = false
 
   async function read(): Promise<void> {
-    if (reading) return
-    reading = true
     try {
       const moving = await store.range(indexes.moving, '', maxCounted)
       const { count: deliveries, oldestEventId } = await countDeliveries(store, maxCounted)
@@ -50,18 +48,15 @@ export function watchBackOffice(
       }
     } catch {
       // A store that is away tells nothing: what was read last goes on.
-    } finally {
-      reading = false
     }
   }
 
-  void read()
-  const timer = setInterval(() => void read(), intervalMs)
-  timer.unref()
+  const reading = startRoutine(intervalMs, read)
+  reading.now()
   return {
     get work() {
       return work
     },
-    stop: () => clearInterval(timer),
+    stop: reading.stop,
   }
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import type { Step } from '../../domain/decide/answer.ts'
 import { inShadow, type Pack } from '../../domain/decide/pack.ts'
+import { startRoutine } from '../../timing.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { trippedAggregate } from '../format/layout.ts'
 import { type BreakerCounts, createBreakerCounts } from './breaker-counts.ts'
@@ -35,7 +36,6 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
   let pack = options.pack
   let counts: BreakerCounts = createBreakerCounts(pack.breakers ?? [])
   let all: readonly TrippedRule[] = []
-  let tripping = false
   const told = new Set<string>()
 
   const inForce = () => all.filter(({ rulesVersion }) => rulesVersion === pack.version)
@@ -59,8 +59,6 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
   })
 
   async function trip(): Promise<void> {
-    if (tripping) return
-    tripping = true
     try {
       const nowMs = clock.nowMs()
       const known = new Set(inForce().map(({ ruleId }) => ruleId))
@@ -73,13 +71,10 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
       }
     } catch {
       // The store is away: the breaker is still past its bound at the next look.
-    } finally {
-      tripping = false
     }
   }
 
-  const timer = setInterval(() => void trip(), options.intervalMs)
-  timer.unref()
+  const tripping = startRoutine(options.intervalMs, trip)
   return {
     note: (step) => counts.note(step, clock.nowMs()),
     setPack(next) {
@@ -93,6 +88,6 @@ export async function openBreakerDesk(options: BreakerDeskOptions): Promise<Brea
       return inShadow(pack, new Set([...inForce().map(({ ruleId }) => ruleId), ...others]))
     },
     tripped: () => inForce().map(({ ruleId }) => ruleId),
-    stop: () => clearInterval(timer),
+    stop: tripping.stop,
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Clock } from '../../clock.ts'
 import type { Store } from '../../store/port.ts'
+import { startRoutine, waitAtMost } from '../../timing.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { instancesAggregate } from '../format/layout.ts'
 import { parseStored } from '../format/row-codec.ts'
@@ -41,7 +42,6 @@ const leaveMs = 500
 export function startPresence(options: PresenceOptions): Presence {
   const { aggregates, clock, instance, release } = options
   let skew = 0
-  let telling = false
 
   /** What all have said, with this instance's part renewed or taken out. */
   function write(stays: boolean): Promise<void> {
@@ -57,27 +57,18 @@ export function startPresence(options: PresenceOptions): Presence {
     })
   }
 
-  /** One at a time: what waits for a store that is away tells the newest version in the end. */
-  async function tell(): Promise<void> {
-    if (telling) return
-    telling = true
-    await write(true).catch(() => {})
-    telling = false
-  }
-
-  void tell()
-  const timer = setInterval(tell, tellMs)
-  timer.unref()
+  /** What waits for a store that is away tells the newest version in the end. */
+  const telling = startRoutine(tellMs, () => write(true).catch(() => {}))
+  telling.now()
   return {
     get skew() {
       return skew
     },
-    tell: () => void tell(),
+    tell: telling.now,
     stop() {
-      clearInterval(timer)
+      telling.stop()
       const left = write(false).catch(() => {})
-      const waited = new Promise<void>((resolve) => setTimeout(resolve, leaveMs).unref())
-      return Promise.race([left, waited])
+      return waitAtMost(leaveMs, left)
     },
   }
 }

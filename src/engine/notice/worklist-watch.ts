@@ -1,5 +1,6 @@
 import { type Worklist, worklists } from '../../domain/change/change.ts'
 import type { Store } from '../../store/port.ts'
+import { startRoutine } from '../../timing.ts'
 import { indexes } from '../format/layout.ts'
 
 /** How much waits for people, of all instances on the store. */
@@ -13,24 +14,18 @@ export const maxCounted = 1_000
 
 export function watchWorklists(store: Store, intervalMs: number): WorklistWatch {
   const waiting: Record<Worklist, number> = { unmatched: 0, anomalies: 0 }
-  let counting = false
 
   async function count(): Promise<void> {
-    if (counting) return
-    counting = true
     try {
       for (const list of worklists) {
         waiting[list] = (await store.range(indexes[list], '', maxCounted)).length
       }
     } catch {
       // A store that is away tells nothing: what was counted last goes on.
-    } finally {
-      counting = false
     }
   }
 
-  void count()
-  const timer = setInterval(() => void count(), intervalMs)
-  timer.unref()
-  return { waiting, stop: () => clearInterval(timer) }
+  const counting = startRoutine(intervalMs, count)
+  counting.now()
+  return { waiting, stop: counting.stop }
 }

@@ -1,6 +1,6 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
-import { waitAtMost } from '../../engine/queue/patient-wait.ts'
 import { type ReachableEntries, type Store, StoreError } from '../../store/port.ts'
+import { waitAtMost } from '../../timing.ts'
 import type { TransferSteps } from './step.ts'
 import { lookedAfterMs } from './transfer.ts'
 import type { Transfers } from './transfers.ts'
