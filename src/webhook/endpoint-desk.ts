@@ -42,7 +42,7 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
   function endpointsOf(organizationId: string): Promise<readonly Endpoint[]> {
     const known = kept.get(organizationId)
     if (known !== undefined && clock.monoMs() < known.untilMonoMs) return known.found
-    const found = readEndpoints(store, [organizationId]).then((all) => all.get(organizationId)!)
+    const found = readEndpoints(store, organizationId)
     kept.delete(organizationId)
     kept.set(organizationId, { found, untilMonoMs: clock.monoMs() + keptMs })
     const [oldest] = kept.keys()

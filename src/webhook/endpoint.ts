@@ -59,20 +59,20 @@ export function writeOfEndpoints(endpoints: readonly Endpoint[]): AggregateWrite
   return { root: JSON.stringify({ format: 1, endpoints }) }
 }
 
-/** By organization. */
-export type EndpointsOf = ReadonlyMap<string, readonly Endpoint[]>
-
 export function endpointsKey(organizationId: string): Key {
   return { aggregate: webhooksAggregate(organizationId), group: '', id: '' }
 }
 
 export async function readEndpoints(
   store: Store,
-  organizationIds: readonly string[],
-): Promise<EndpointsOf> {
-  const found = await store.load(organizationIds.map(endpointsKey))
-  return new Map(organizationIds.map((id, i) => [id, decodeEndpoints(found[i]?.value)]))
+  organizationId: string,
+): Promise<readonly Endpoint[]> {
+  const [found] = await store.load([endpointsKey(organizationId)])
+  return decodeEndpoints(found?.value)
 }
+
+/** By organization. */
+export type EndpointsOf = ReadonlyMap<string, readonly Endpoint[]>
 
 /**
  * For whoever tells them something: neither money nor the other organizations wait for a record that cannot be read. Its

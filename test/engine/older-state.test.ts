@@ -199,7 +199,7 @@ describe('a backup of a store with money, customers, webhooks and verifications'
 
   it('has its customers, cards, endpoints and verifications', async () => {
     expect(await readCustomer(store, 'customer-1')).toMatchObject({ name: 'Ada Obi' })
-    const [endpoint] = (await readEndpoints(store, ['org-1'])).get('org-1')!
+    const [endpoint] = await readEndpoints(store, 'org-1')
     expect(endpoint).toMatchObject({ webhookId: 'whk_1', url: 'https://hooks.example/' })
     const kycs = await store.range(indexes.kycs, '', 10)
     const statuses = await Promise.all(kycs.map(({ value }) => readKyc(store, value)))

@@ -78,7 +78,7 @@ export function createToldRecords() {
 
   /** What is read of it; whatever is due is signed, and checked by the library of Standard Webhooks. */
   async function read(store: Store) {
-    const [endpoint] = (await readEndpoints(store, [organizationId])).get(organizationId)!
+    const [endpoint] = await readEndpoints(store, organizationId)
     const due = await store.range(indexes.deliveries, '', 10)
     const places = due.map(({ sortKey, value }) =>
       readPlace(value, readDueSortKey(sortKey).eventId),

@@ -153,8 +153,8 @@ export function openWebhooks(given?: Store) {
     )
 
   async function endpoint(webhookId: string, organizationId = 'org-1'): Promise<Endpoint> {
-    const all = await readEndpoints(first.store, [organizationId])
-    return all.get(organizationId)!.find((one) => one.webhookId === webhookId)!
+    const all = await readEndpoints(first.store, organizationId)
+    return all.find((one) => one.webhookId === webhookId)!
   }
 
   /** Lets an instance send until nothing of it is due; what hangs is left hanging. */

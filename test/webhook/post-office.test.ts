@@ -294,8 +294,8 @@ describe('an event', () => {
     world.time.ms = atMs
     await world.office.recorder.record([{ ...happened(1, atMs), loggedMs }], atMs)
     await world.settle()
-    const beside = await readEndpoints(world.store, ['org-1'])
-    const told = eventBeside('ky:1', happened(2, atMs), beside.get('org-1')!, 30)
+    const beside = await readEndpoints(world.store, 'org-1')
+    const told = eventBeside('ky:1', happened(2, atMs), beside, 30)
     expect(told?.event.deliveries).toHaveLength(1)
     expect(world.calls).toHaveLength(1)
   })

@@ -134,7 +134,7 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
         const home = webhooksAggregate(organizationId)
         // Before its Reference is done: whoever repeats it after a crash sends only what was not sent yet.
         const done = await effects.onPrepared<{ queued: number }>(call, home, async (sinceMs) => {
-          const endpoints = (await readEndpoints(store, [organizationId])).get(organizationId)!
+          const endpoints = await readEndpoints(store, organizationId)
           const endpoint = endpoints.find((each) => each.webhookId === webhookId)
           const time = { nowMs, sinceMs }
           const queued = !endpoint?.enabled ? 0 : await (isOne ? one(time) : all(time))

@@ -138,7 +138,7 @@ function makingRoutes(
       refusals: [],
       async handle(call) {
         const { organizationId } = call.caller.organization
-        const all = (await readEndpoints(store, [organizationId])).get(organizationId)!
+        const all = await readEndpoints(store, organizationId)
         const items = all.map((one) => withPending(call, shown(one, nonePending)))
         return { data: { items: await Promise.all(items) } }
       },
@@ -229,7 +229,7 @@ function testRoute({ store, outside }: ApiContext): Route {
     refusals: ['recordUnknown'],
     async handle(call) {
       const { organizationId } = call.caller.organization
-      const all = (await readEndpoints(store, [organizationId])).get(organizationId)!
+      const all = await readEndpoints(store, organizationId)
       const endpoint = all.find((one) => one.webhookId === call.params.webhookId)
       if (endpoint === undefined) return unknown()
       const { succeeded, status, ms, detail } = await outside.office.courier.ping(
