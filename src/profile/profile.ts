@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suggestion } from '../document/spelling.ts'
-import type { Path } from '../document/yaml-document.ts'
+import { openYaml, type Path, type YamlDocument } from '../document/yaml-document.ts'
 import type { Switches } from '../domain/decide/pack.ts'
 import type { CardEvent, RequestType } from '../domain/record/event.ts'
 import { requestTypes } from '../domain/record/event.ts'
@@ -14,12 +14,6 @@ import type { Refusal } from '../wire/refusal.ts'
 import { renderRefusal, renderReply } from '../wire/reply.ts'
 import { type AnswerStyle, createAnswerStyle, type Rendered } from './answer.ts'
 import type { Choice } from './choice.ts'
-import {
-  maxProfileBytes,
-  openProfileDocument,
-  type ProfileDocument,
-  ProfileRefused,
-} from './document.ts'
 import { type Echoes, noEchoes, type ReadBody } from './echo.ts'
 import {
   type AuthenticationFile,
@@ -34,6 +28,7 @@ import {
 } from './file.ts'
 import { createPointerPlan } from './pointer.ts'
 import { createProfileReader } from './reader.ts'
+import { maxProfileBytes, ProfileRefused } from './refused.ts'
 
 /** The text of a profile, so that all threads compile the same one, whatever becomes of its file. */
 export interface ProfileSource {
@@ -118,7 +113,7 @@ export function loadProfile(file: string): Profile {
 /** As loadProfile; null gives our own. */
 export function compileProfile(source: ProfileSource | null): Profile {
   if (source === null) return defaultProfile
-  const document = openProfileDocument(source.file, source.text)
+  const document = openYaml(source.file, source.text)
   if (document.faults.length > 0) throw new ProfileRefused(document.faults)
   const content = document.parse(profileFile, document.value ?? undefined, [])
   // Also when the rest has faults: one report tells all.
@@ -150,7 +145,7 @@ const maxChoiceDepth = 8
 
 /** Null when it has faults, which the document then knows. */
 function readChoice(
-  document: ProfileDocument,
+  document: YamlDocument,
   target: unknown,
   path: Path,
   depth: number,
@@ -190,7 +185,7 @@ function readChoice(
 
 /** Null when they cannot be read at all; other faults the document then knows. */
 function readAnswers(
-  { fault }: ProfileDocument,
+  { fault }: YamlDocument,
   content: ProfileFile | null,
   given: unknown,
   echoed: string[],
@@ -229,7 +224,7 @@ function compile(
 }
 
 /** What one part of a profile demands of another. */
-function checkAcross(content: ProfileFile, fault: ProfileDocument['fault']): void {
+function checkAcross(content: ProfileFile, fault: YamlDocument['fault']): void {
   const { fields, overrides, answer, authentication } = content
   const entries = Object.entries(overrides) as [RequestType, OverridesFile][]
   for (const [requestType, over] of entries) {
