@@ -17,7 +17,14 @@ import {
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
 import { dueSortKey } from '../engine/writes.ts'
-import type { Command, IndexEntryPut, Loaded, Store, StoreRecord } from '../store/port.ts'
+import {
+  type Command,
+  type IndexEntryPut,
+  type Loaded,
+  noChange,
+  type Store,
+  type StoreRecord,
+} from '../store/port.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { lostDues } from './store-check.ts'
 import { recordsOf } from './verify.ts'
@@ -192,18 +199,7 @@ function repairedEntry(book: MemoryBook, atMs: number, { reason }: RepairOptions
 }
 
 function emptyCommand(aggregate: string, newVersion: string): Command {
-  return {
-    aggregate,
-    expectedVersion: null,
-    newVersion,
-    root: '',
-    mustBeAbsent: [],
-    put: [],
-    remove: [],
-    index: [],
-    unindex: [],
-    log: [],
-  }
+  return { aggregate, expectedVersion: null, newVersion, root: '', ...noChange }
 }
 
 const chargesPerRead = 500

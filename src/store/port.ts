@@ -159,6 +159,9 @@ export interface Command {
   readonly log: readonly string[]
 }
 
+/** The lists of a command that changes nothing besides the root. */
+export const noChange = { mustBeAbsent: [], put: [], remove: [], index: [], unindex: [], log: [] }
+
 export interface ChildPut extends ChildKey {
   readonly value: string
 }
@@ -240,6 +243,18 @@ export class StoreError extends Error {
 
 /** The outcome of one command of a call that failed in part. */
 export type PartOutcome = Outcome | 'refused' | 'unknown'
+
+/** Throws, with nothing written, when commands cannot go in one call. */
+export function checkCall(commands: readonly Command[]): void {
+  const count = commands.length
+  if (count > maxCommandsPerCall) {
+    const message = `${count} commands in a call, at most ${maxCommandsPerCall} are allowed`
+    throw new StoreError(message, 'no')
+  }
+  if (new Set(commands.map(({ aggregate }) => aggregate)).size < count) {
+    throw new StoreError('an aggregate stands twice in a call', 'no')
+  }
+}
 
 /**
  * Some commands of a call failed: those of one node of a cluster, or those of an aggregate that is

@@ -14,7 +14,7 @@ import { createSessions } from '../../src/console/session.ts'
 import type { DecisionList } from '../../src/console/shape/decision.ts'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { importRows } from '../../src/engine/import.ts'
-import type { LogLine } from '../../src/store/port.ts'
+import { type LogLine, noChange } from '../../src/store/port.ts'
 import { askConsole } from '../support/console-world.ts'
 import { openCards, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
@@ -107,12 +107,8 @@ describe('what is under way', () => {
         expectedVersion: null,
         newVersion: 'v1',
         root: '',
-        mustBeAbsent: [],
-        put: [],
-        remove: [],
+        ...noChange,
         index: all.flatMap((i) => [entry(indexes.moving, i), entry(indexes.kycsDue, i)]),
-        unindex: [],
-        log: [],
       },
     ])
     expect(await readBackOffice(store)).toMatchObject({ transfers: 1_000, kycs: 1_000 })

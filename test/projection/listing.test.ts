@@ -7,7 +7,7 @@ import {
   type Page,
   readPage,
 } from '../../src/projection/listing.ts'
-import type { IndexEntry } from '../../src/store/port.ts'
+import { type IndexEntry, noChange } from '../../src/store/port.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 const index = 'things'
@@ -31,12 +31,8 @@ async function openList(count: number) {
         expectedVersion: null,
         newVersion: aggregate,
         root: '',
-        mustBeAbsent: [],
-        put: [],
-        remove: [],
+        ...noChange,
         index: [{ index, sortKey: `${prefix}${newestFirst(atMs)}\n${atMs}`, value: '' }],
-        unindex: [],
-        log: [],
       },
     ])
   }

@@ -9,7 +9,7 @@ import type {
   Store,
   StoreRecord,
 } from '../../src/store/port.ts'
-import { maxCommandsPerCall, PartlyFailed, StoreError } from '../../src/store/port.ts'
+import { maxCommandsPerCall, noChange, PartlyFailed, StoreError } from '../../src/store/port.ts'
 import { openCards, startEngine } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
@@ -839,12 +839,7 @@ export function commandOf(command: Partial<Command> & { aggregate: string }): Co
     expectedVersion: null,
     newVersion: 'next',
     root: '',
-    mustBeAbsent: [],
-    put: [],
-    remove: [],
-    index: [],
-    unindex: [],
-    log: [],
+    ...noChange,
     ...command,
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { gatheringLoads } from '../../src/store/gathered-loads.ts'
-import { type Key, type Store, StoreError } from '../../src/store/port.ts'
+import { type Key, noChange, type Store, StoreError } from '../../src/store/port.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 const keyOf = (aggregate: string): Key => ({ aggregate, group: 'g', id: 'one' })
@@ -9,11 +9,11 @@ const keyOf = (aggregate: string): Key => ({ aggregate, group: 'g', id: 'one' })
 async function openNoting(failing = '') {
   const calls: string[][] = []
   const store = createMemoryStore(createMemoryState())
-  const command = { expectedVersion: null, newVersion: 'v', root: '', mustBeAbsent: [] }
-  const rest = { remove: [], index: [], unindex: [], log: [] }
+  const command = { expectedVersion: null, newVersion: 'v', root: '', ...noChange }
   await store.commit(
     ['a', 'b', 'c'].map((aggregate) => ({
-      ...{ ...command, ...rest, aggregate },
+      ...command,
+      aggregate,
       put: [{ group: 'g', id: 'one', value: aggregate }],
     })),
   )

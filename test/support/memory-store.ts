@@ -3,8 +3,8 @@ import { lastDayOf, refusingPassed } from '../../src/store/dated-group.ts'
 import {
   type ChildKey,
   type Command,
+  checkCall,
   type LogLine,
-  maxCommandsPerCall,
   type Outcome,
   type OwnedRecord,
   type Store,
@@ -84,10 +84,7 @@ export function createMemoryStore(
   async function commit(commands: readonly Command[]): Promise<Outcome[]> {
     refuseWhenClosed()
     if (isDead) return never()
-    if (commands.length > maxCommandsPerCall) throw new StoreError('too many commands', 'no')
-    if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
-      throw new StoreError('an aggregate stands twice in a call', 'no')
-    }
+    checkCall(commands)
     const fault = faults(commands)
     const guarded = guard()
     // Commands are executed as they were when the call was made, however late.

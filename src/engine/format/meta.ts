@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Store, type StoreRecord, StoreRefused } from '../../store/port.ts'
+import { noChange, type Store, type StoreRecord, StoreRefused } from '../../store/port.ts'
 import { metaAggregate as aggregate } from './layout.ts'
 import { parseStored, RecordUnreadable } from './row-codec.ts'
 
@@ -64,19 +64,8 @@ export async function claimStore(
 
 /** Writes what a store is, unless somebody has before. */
 async function isFirst(store: Store, root: string): Promise<boolean> {
-  const command = {
-    aggregate,
-    expectedVersion: null,
-    newVersion: firstVersion,
-    root,
-    mustBeAbsent: [],
-    put: [],
-    remove: [],
-    index: [],
-    unindex: [],
-    log: [],
-  }
-  const [outcome] = await store.commit([command])
+  const claim = { aggregate, expectedVersion: null, newVersion: firstVersion, root, ...noChange }
+  const [outcome] = await store.commit([claim])
   return outcome === 'committed'
 }
 

@@ -1,5 +1,5 @@
 import { failureText } from '../../store/failure-text.ts'
-import type { Store } from '../../store/port.ts'
+import { noChange, type Store } from '../../store/port.ts'
 import { directoryKey, metaAggregate } from '../format/layout.ts'
 
 /** Whether the store takes commits, as far as anybody has tried. */
@@ -25,7 +25,7 @@ const noCommand = {
   expectedVersion: 'never',
   newVersion: 'never',
   root: '',
-  ...{ mustBeAbsent: [], put: [], remove: [], index: [], unindex: [], log: [] },
+  ...noChange,
 }
 
 /**

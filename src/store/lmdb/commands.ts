@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { type Command, maxCommandsPerCall, type Outcome, StoreError } from '../port.ts'
+import { type Command, checkCall, type Outcome, StoreError } from '../port.ts'
 import type { Database } from './database.ts'
 import { childKey, indexKey, logKey, maxKeyBytes, rootKey, versionHash } from './keys.ts'
 
@@ -22,15 +22,7 @@ export interface EntryNaming {
 }
 
 export function toWrites(commands: readonly Command[], clock: EntryNaming): Write[] {
-  if (commands.length > maxCommandsPerCall) {
-    throw new StoreError(
-      `${commands.length} commands in a call, at most ${maxCommandsPerCall} are allowed`,
-      'no',
-    )
-  }
-  if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
-    throw new StoreError('an aggregate stands twice in a call', 'no')
-  }
+  checkCall(commands)
   return commands.map((command) => toWrite(command, clock))
 }
 

@@ -1,10 +1,4 @@
-import {
-  type Command,
-  maxCommandsPerCall,
-  type Outcome,
-  type PartOutcome,
-  StoreError,
-} from '../port.ts'
+import { type Command, checkCall, type Outcome, type PartOutcome, StoreError } from '../port.ts'
 import { checked, fieldOf, lifeMsOf, type RedisKeys, rootField } from './keys.ts'
 import type { LogClock } from './log.ts'
 
@@ -40,15 +34,7 @@ const maxArgumentsPerCall = 50_000
 
 /** Throws, with nothing sent, when a command is not one that can be executed. */
 export function toCalls(commands: readonly Command[], context: CallContext): Call[] {
-  if (commands.length > maxCommandsPerCall) {
-    throw new StoreError(
-      `${commands.length} commands in a call, at most ${maxCommandsPerCall} are allowed`,
-      'no',
-    )
-  }
-  if (new Set(commands.map(({ aggregate }) => aggregate)).size < commands.length) {
-    throw new StoreError('an aggregate stands twice in a call', 'no')
-  }
+  checkCall(commands)
   const full: CallDraft[] = []
   const open = new Map<number, CallDraft>()
   for (const [place, command] of commands.entries()) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accountCodec } from '../../../src/engine/format/codec.ts'
+import { noChange } from '../../../src/store/port.ts'
 import type { CliWorld } from '../../support/cli.ts'
 import { createCliWorld } from '../../support/cli.ts'
 import { type RunningServer, startServer, usualBudget } from '../../support/server.ts'
@@ -98,12 +99,7 @@ describe("the relay's side", () => {
         expectedVersion: root!.version,
         newVersion: 'planted.1',
         root: accountCodec.encode(planted),
-        mustBeAbsent: [],
-        put: [],
-        remove: [],
-        index: [],
-        unindex: [],
-        log: [],
+        ...noChange,
       },
     ])
     expect(outcome).toBe('committed')

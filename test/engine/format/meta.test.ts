@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { copyStore } from '../../../src/backoffice/transfer.ts'
 import { claimStore, openClaimed, repairMeta } from '../../../src/engine/format/meta.ts'
+import { noChange } from '../../../src/store/port.ts'
 import { createMemoryStore } from '../../support/memory-store.ts'
 
 const eventRetentionDays = 45
@@ -62,7 +63,7 @@ describe('the mark of a sandbox', () => {
       expectedVersion: null,
       newVersion: '1',
       root: '',
-      ...{ mustBeAbsent: [], put: [], remove: [], index: [], unindex: [], log: [] },
+      ...noChange,
     }
     expect(await store.commit([command])).toEqual(['committed'])
     const other = openClaimed(made, { eventRetentionDays, sandbox: true })
