@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import { type Client, readClient, secretsOf, sha256, uniqueKeyOf } from '../management/client.ts'
 import { type Organization, readOrganization } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
@@ -50,10 +51,7 @@ export function createClientCache(
       // After a clock that went back nobody knows how old it is.
       if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.found
       const found = load(clientId, nowMs)
-      kept.delete(clientId)
-      kept.set(clientId, { found, atMs: nowMs })
-      const [oldest] = kept.keys()
-      if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
+      keepNewest(kept, clientId, { found, atMs: nowMs }, maxKept)
       found.catch(() => kept.delete(clientId))
       return found
     },

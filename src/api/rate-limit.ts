@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 /** How many calls each of many callers may still make; full again after a while. */
 export interface RateLimit {
   /** Whether one more call is within the limit; it then counts. */
@@ -35,10 +36,7 @@ export function createRateLimit(perSecond: number, burst: number, maxNames: numb
       const bucket = buckets.get(name) ?? { left: burst, filledMonoMs: nowMonoMs }
       bucket.left = leftIn(bucket, nowMonoMs)
       bucket.filledMonoMs = nowMonoMs
-      buckets.delete(name)
-      buckets.set(name, bucket)
-      const [oldest] = buckets.keys()
-      if (buckets.size > maxNames && oldest !== undefined) buckets.delete(oldest)
+      keepNewest(buckets, name, bucket, maxNames)
       if (bucket.left < 1) return false
       bucket.left--
       return true

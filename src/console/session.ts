@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import { isPassword } from './password.ts'
 import type { Role } from './shape/now.ts'
@@ -131,10 +132,7 @@ function createWrongTries(clock: Clock) {
     begin(): boolean {
       const ofName = recent(byName.get(name) ?? [])
       if (ofName.length >= maxWrong) return false
-      byName.delete(name)
-      byName.set(name, [...ofName, clock.monoMs()])
-      const [oldest] = byName.keys()
-      if (byName.size > maxNames && oldest !== undefined) byName.delete(oldest)
+      keepNewest(byName, name, [...ofName, clock.monoMs()], maxNames)
       return true
     },
     forgive: () => void byName.delete(name),

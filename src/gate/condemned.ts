@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import { type Clock, dayMs } from '../clock.ts'
 
 /** Accounts that engines died of: two deaths, and the next engine does not touch it for a while. */
@@ -42,9 +43,7 @@ export function createCondemned(clock: Pick<Clock, 'monoMs'>): Condemned {
       const suspect: Suspect = near ? known : fresh
       suspect.deaths++
       suspect.diedMonoMs = nowMonoMs
-      suspects.delete(aggregate)
-      suspects.set(aggregate, suspect)
-      if (suspects.size > maxSuspects) suspects.delete(suspects.keys().next().value!)
+      keepNewest(suspects, aggregate, suspect, maxSuspects)
       if (suspect.deaths < deathsToCondemn) return false
       suspect.untilMonoMs = nowMonoMs + suspect.lastsMs
       // It was tried again, and an engine died again.

@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 
 /** Asks that were declined by default, which may have left no record: who repeats one hears the same. */
@@ -13,11 +14,7 @@ export const maxDeclines = 50_000
 export function createDeclines(): Declines {
   const byKey = new Map<string, Answer>()
   return {
-    remember(key, answer) {
-      byKey.delete(key)
-      byKey.set(key, answer)
-      if (byKey.size > maxDeclines) byKey.delete(byKey.keys().next().value!)
-    },
+    remember: (key, answer) => keepNewest(byKey, key, answer, maxDeclines),
     find: (key) => byKey.get(key),
   }
 }

@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import { indexes, splitSortKey } from '../engine/format/layout.ts'
 import { type Store, StoreError } from '../store/port.ts'
@@ -47,9 +48,7 @@ export function createKycFollowUp(options: KycFollowUpOptions): KycFollowUp {
   }
 
   function rest(kycToken: string): void {
-    restUntilMonoMs.set(kycToken, clock.monoMs() + restMs)
-    const [oldest] = restUntilMonoMs.keys()
-    if (restUntilMonoMs.size > maxResting && oldest !== undefined) restUntilMonoMs.delete(oldest)
+    keepNewest(restUntilMonoMs, kycToken, clock.monoMs() + restMs, maxResting)
   }
 
   return {

@@ -1,6 +1,7 @@
 import { Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
+import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 
 /** The addresses of a host, those of IPv4 first; rejects when there are none. */
@@ -52,10 +53,7 @@ export function createResolver(
     const known = kept.get(host)
     if (known !== undefined && clock.monoMs() < known.untilMs) return known.found
     const found = ask(host)
-    kept.delete(host)
-    kept.set(host, { found, untilMs: clock.monoMs() + keptMs })
-    const [oldest] = kept.keys()
-    if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
+    keepNewest(kept, host, { found, untilMs: clock.monoMs() + keptMs }, maxKept)
     return found
   }
 }

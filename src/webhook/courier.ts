@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
@@ -175,11 +176,7 @@ export function createCourier(options: CourierOptions): Courier {
   }
 
   return {
-    remember(event) {
-      remembered.set(event.eventId, event)
-      const [oldest] = remembered.keys()
-      if (remembered.size > maxRemembered && oldest !== undefined) remembered.delete(oldest)
-    },
+    remember: (event) => keepNewest(remembered, event.eventId, event, maxRemembered),
     async deliver(entry, endpoint) {
       const event = await read(entry)
       if (event === null || !isDue(event, entry)) {

@@ -1,3 +1,4 @@
+import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { webhooksAggregate } from '../engine/format/layout.ts'
@@ -43,10 +44,7 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
     const known = kept.get(organizationId)
     if (known !== undefined && clock.monoMs() < known.untilMonoMs) return known.found
     const found = readEndpoints(store, organizationId)
-    kept.delete(organizationId)
-    kept.set(organizationId, { found, untilMonoMs: clock.monoMs() + keptMs })
-    const [oldest] = kept.keys()
-    if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest)
+    keepNewest(kept, organizationId, { found, untilMonoMs: clock.monoMs() + keptMs }, maxKept)
     found.catch(() => kept.delete(organizationId))
     return found
   }

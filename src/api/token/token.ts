@@ -1,5 +1,6 @@
 import { hkdfSync, randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
+import { keepNewest } from '../../bounded-map.ts'
 import { maxSlipMs } from '../../clock.ts'
 
 /** What a token says about who carries it. */
@@ -54,9 +55,7 @@ export function createTokens(
   }
 
   function remember(token: string, claims: TokenClaims): TokenClaims {
-    const [oldest] = readBefore.keys()
-    if (readBefore.size >= maxReadTokens && oldest !== undefined) readBefore.delete(oldest)
-    readBefore.set(token, claims)
+    keepNewest(readBefore, token, claims, maxReadTokens)
     return claims
   }
 

@@ -1,3 +1,4 @@
+import { keepNewest } from '../../bounded-map.ts'
 import type { Command, Store } from '../../store/port.ts'
 import { directoryKey } from '../format/layout.ts'
 import { decodePlace } from '../quarantine/damage.ts'
@@ -27,12 +28,8 @@ export function createDirectory(store: Store, maxCards: number): Directory {
   const known = new Map<string, string>()
 
   function remember(cardId: string, accountId: string): void {
-    if (known.size >= maxCards) {
-      // The oldest entries go; they are read again when they are needed.
-      const [oldest] = known.keys()
-      known.delete(oldest!)
-    }
-    known.set(cardId, accountId)
+    // One that goes is read again when it is needed.
+    keepNewest(known, cardId, accountId, maxCards)
   }
 
   async function resolve(cardIds: readonly string[]): Promise<Map<string, string>> {

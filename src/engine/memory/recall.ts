@@ -1,3 +1,4 @@
+import { keepNewest } from '../../bounded-map.ts'
 import { type Marks, maxPartitions } from '../../store/port.ts'
 
 /**
@@ -107,8 +108,7 @@ export function createRecall(options: RecallOptions): Recall {
     onCheckpoint(number) {
       // What is being booked again may not be there yet.
       if (owed) return
-      checkpoints.set(number, noted)
-      if (checkpoints.size > maxCheckpoints) checkpoints.delete(checkpoints.keys().next().value!)
+      keepNewest(checkpoints, number, noted, maxCheckpoints)
     },
     onKept(number, nowMonoMs) {
       safe = Math.max(safe, checkpoints.get(number) ?? 0)
