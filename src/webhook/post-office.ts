@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing } from '../outgoing/call.ts'
+import { failureText } from '../store/failure-text.ts'
 import type { Store } from '../store/port.ts'
 import { type Routine, startRoutine, waitAtMost } from '../timing.ts'
 import { type Courier, createCourier } from './courier.ts'
@@ -89,7 +90,7 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
   let toldMonoMs = 0
   /** A store that is away says the same for every look: once a minute is enough. */
   function tell(error: unknown): void {
-    const message = `webhooks: ${error instanceof Error ? error.message : String(error)}`
+    const message = `webhooks: ${failureText(error)}`
     if (message === toldLast && clock.monoMs() - toldMonoMs < repeatedMs) return
     toldLast = message
     toldMonoMs = clock.monoMs()

@@ -1,4 +1,5 @@
 import { createRecall } from '../../engine/memory/recall.ts'
+import { failureText } from '../../store/failure-text.ts'
 import { StoreError } from '../../store/port.ts'
 import type { DriveAgain, KnownTransfer } from './lost-transfer.ts'
 import type { TransferSteps } from './step.ts'
@@ -134,9 +135,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
         repeated++
         if (before === losses) return ''
       } catch (error) {
-        if (!(error instanceof StoreError)) {
-          return error instanceof Error ? error.message : String(error)
-        }
+        if (!(error instanceof StoreError)) return failureText(error)
         await pause(pauseMs)
       }
     }

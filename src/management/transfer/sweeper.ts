@@ -1,4 +1,5 @@
 import { indexes, splitSortKey } from '../../engine/format/layout.ts'
+import { failureText } from '../../store/failure-text.ts'
 import { type ReachableEntries, type Store, StoreError } from '../../store/port.ts'
 import { waitAtMost } from '../../timing.ts'
 import type { TransferSteps } from './step.ts'
@@ -126,7 +127,7 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
     } catch (error) {
       if (failed.size < maxKnown) failed.set(sortKey, clock.nowMs() + againMs)
       if (error instanceof StoreError) return
-      options.onTrouble(`a transfer of ${home} cannot be finished: ${messageOf(error)}`)
+      options.onTrouble(`a transfer of ${home} cannot be finished: ${failureText(error)}`)
     }
   }
 
@@ -164,7 +165,8 @@ export function startTransferSweeper(options: TransferSweeperOptions): TransferS
 
   const timer = setInterval(() => {
     looking().catch((error: unknown) => {
-      if (!(error instanceof StoreError)) options.onTrouble(`sweeping failed: ${messageOf(error)}`)
+      if (!(error instanceof StoreError))
+        options.onTrouble(`sweeping failed: ${failureText(error)}`)
     })
   }, options.intervalMs)
   timer.unref()
@@ -189,10 +191,6 @@ function atLeast(read: OpenTransfers, before: OpenTransfers, passedMs: number): 
   const agedMs = before.oldestMs === 0 ? 0 : before.oldestMs + passedMs
   const count = Math.max(read.count, before.count)
   return { ...read, count, oldestMs: Math.max(read.oldestMs, agedMs) }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function placeOf(sortKey: string): Place[] {
