@@ -1,4 +1,4 @@
-import { type Book, isAlias } from '../domain/change/book.ts'
+import { type Book, isAlias, maxReissues } from '../domain/change/book.ts'
 import { transactionKey } from '../domain/ledger/ledger.ts'
 import type { Account } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
@@ -9,9 +9,6 @@ import { accountAggregate, cardKey, transactionChild } from '../engine/format/la
 import type { ChildKey, Store } from '../store/port.ts'
 import { withCounts } from './counted-card.ts'
 import { accountIdOf } from './show.ts'
-
-/** As many cards as are looked through for a transaction of a card that was issued again. */
-const maxReissues = 8
 
 /**
  * The records of the store that a decision on this event would see, read once and only read. Its own

@@ -1,13 +1,10 @@
-import { isAlias } from '../domain/change/book.ts'
+import { isAlias, maxReissues } from '../domain/change/book.ts'
 import type { Card } from '../domain/record/card.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
 import { cardCodec, transactionCodec } from '../engine/format/codec.ts'
 import { accountAggregate, cardKey, transactionChild } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, Store } from '../store/port.ts'
-
-/** As many cards as are looked through for a transaction of a card that was issued again. */
-const maxReissues = 8
 
 /** The record of a lifecycle by any of its names, on the card or on one that it replaces; null for none. */
 export async function readTransaction(

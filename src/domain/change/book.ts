@@ -130,7 +130,8 @@ export function otherCards(t: Transaction, card: Card, book: Book): readonly Car
   return others
 }
 
-const maxReissues = 8
+/** As many cards as are looked through for a transaction of a card that was issued again. */
+export const maxReissues = 8
 
 /** Finds a transaction by any of its names, on this card or on those that it was issued for again. */
 function lookUp(name: string, card: Card, book: Book): Transaction | null {
