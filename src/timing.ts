@@ -21,7 +21,11 @@ export function startRoutine(everyMs: number, work: () => Promise<unknown>): Rou
 }
 
 /** What the work resolves to; what `late` gives when it takes longer: the work then goes on. */
-export function within<T, L>(ms: number, work: Promise<T>, late: () => L): Promise<T | L> {
+export function within<T, L>(
+  ms: number,
+  work: Promise<T>,
+  late: () => L | Promise<L>,
+): Promise<T | L> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(late()), ms)
     work.then(resolve, reject).finally(() => clearTimeout(timer))

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Delivery, SaidDelivery } from '../domain/decide/delivery.ts'
 import type { LossWatch } from '../store/port.ts'
 import { accountAggregate, directoryKey, strayAggregate } from './format/layout.ts'
@@ -83,7 +84,7 @@ export function createRepetition(options: RepetitionOptions): Repetition {
       for (const [aggregate, { stray }] of [...placed].slice(0, repeatedAtOnce)) {
         options.book(aggregate, stray)
       }
-      await pause(repeatPauseMs)
+      await sleep(repeatPauseMs)
     }
     tellRepeated()
   }
@@ -110,7 +111,7 @@ export function createRepetition(options: RepetitionOptions): Repetition {
       try {
         return await directory.resolve(cardIds)
       } catch {
-        await pause(retryPauseMs)
+        await sleep(retryPauseMs)
       }
     }
     return new Map()
@@ -181,8 +182,4 @@ function slotOf(told: string): string {
 function cardOf(told: string): string {
   const start = told.indexOf('\n') + 1
   return JSON.parse(told.slice(start, told.indexOf('\n', start))) as string
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

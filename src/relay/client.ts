@@ -1,5 +1,6 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
 import { type CardEvent, isAsk, metadataPrefix } from '../domain/record/event.ts'
@@ -99,7 +100,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     const answered = post(url, body, waitsMs, (code) => {
       problem = code
     })
-    const answer = await Promise.race([answered, after(contractLimitMs)])
+    const answer = await Promise.race([answered, sleep(contractLimitMs, null, { ref: false })])
     const late = answer === null ? answered : Promise.resolve(null)
     return { answer, late, problem: () => problem }
   }
@@ -123,12 +124,6 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
       agents['https:'].destroy()
     },
   }
-}
-
-function after(ms: number): Promise<null> {
-  return new Promise((resolve) => {
-    setTimeout(() => resolve(null), ms).unref()
-  })
 }
 
 /** The event in the wire's own shape. */

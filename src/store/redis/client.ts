@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Cluster, Command, Redis } from 'ioredis'
 import { failureText } from '../failure-text.ts'
 import { StoreError, StoreRefused } from '../port.ts'
@@ -263,7 +264,7 @@ async function becomeReady(
   for (let waitedMs = 0; !isReady(); waitedMs += stepMs) {
     const problem = trouble.unreachable()
     if (problem instanceof StoreRefused || waitedMs >= withinMs) throw problem
-    await new Promise((resolve) => setTimeout(resolve, stepMs))
+    await sleep(stepMs)
   }
 }
 
