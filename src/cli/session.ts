@@ -7,6 +7,7 @@ import type { ClaimedSettings } from '../engine/format/meta.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { LogTooLong } from '../engine/log-reading.ts'
 import { newMarks } from '../engine/memory/recall.ts'
+import { noDeliveries } from '../engine/options.ts'
 import { createSecretBox, type SecretBox } from '../management/secret-box.ts'
 import { readSecretKeys, SecretKeyMissing } from '../management/secret-keys.ts'
 import { RelayRefused } from '../relay/refusal.ts'
@@ -190,8 +191,7 @@ function createSession(
         pack: compilePack(readPackFiles(config.rulesDir), config.eventRetentionDays, untested),
         nonce: randomUUID().slice(0, 8),
         cacheCards: cachedCards,
-        onAnswer: unexpected,
-        onBooked: unexpected,
+        ...noDeliveries,
         onStore,
       })
       return engine
@@ -215,10 +215,6 @@ function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggrega
     isIdle: aggregates.isIdle,
     stop: aggregates.stop,
   }
-}
-
-function unexpected(): never {
-  throw new Error('nobody delivers events here')
 }
 
 interface StoreWatch {

@@ -1,7 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { Operation } from '../domain/operation/operation.ts'
 import { createEngine, type Engine } from '../engine/engine.ts'
+import { noDeliveries } from '../engine/options.ts'
 import type { Store } from '../store/port.ts'
+import { within } from '../timing.ts'
 import type { PackShelf } from './pack-shelf.ts'
 import { ConsoleRefused } from './route.ts'
 import type { Who } from './session.ts'
@@ -30,36 +32,22 @@ export function createDesk(store: Store, clock: Clock, packs: PackShelf, nonce: 
   function current(): Engine {
     const pack = packs.pack()
     if (engine === null) {
-      const unexpected = () => {
-        throw new Error('nobody delivers events here')
-      }
-      engine = createEngine({
-        store,
-        clock,
-        pack,
-        nonce,
-        cacheCards: cachedCards,
-        onAnswer: unexpected,
-        onBooked: unexpected,
-      })
+      engine = createEngine({ store, clock, pack, nonce, cacheCards: cachedCards, ...noDeliveries })
     } else engine.setPack(pack)
     return engine
   }
 
-  function within<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const late = new ConsoleRefused(503, 'the store takes no commits: look whether it was done')
-      const timer = setTimeout(() => reject(late), patienceMs)
-      work.then(resolve, reject).finally(() => clearTimeout(timer))
-    })
+  function inTime<T>(work: Promise<T>): Promise<T> {
+    const problem = 'the store takes no commits: look whether it was done'
+    return within(patienceMs, work, () => Promise.reject(new ConsoleRefused(503, problem)))
   }
 
   return {
     engine: current,
-    within,
+    within: inTime,
     async operate(accountId, operation, reason, who) {
       const done = current().operate(accountId, operation, reason, originOf(who))
-      const { refused, changed } = await within(done)
+      const { refused, changed } = await inTime(done)
       if (refused !== '') throw new ConsoleRefused(409, refused)
       return changed
     },

@@ -34,6 +34,13 @@ export interface EngineTelling {
   readonly onStore?: (problem: string) => void
 }
 
+function unexpected(): never {
+  throw new Error('nobody delivers events here')
+}
+
+/** For an engine that only operates. */
+export const noDeliveries = { onAnswer: unexpected, onBooked: unexpected }
+
 export interface EngineOptions extends EngineTelling {
   readonly store: Store
   readonly clock: Clock

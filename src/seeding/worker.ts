@@ -6,6 +6,7 @@ import { createAggregates } from '../engine/aggregates.ts'
 import { createEngine } from '../engine/engine.ts'
 import { noteSeeded, readMemoryAges, unseeded } from '../engine/notice/memory-ages.ts'
 import { readInstances } from '../engine/notice/presence.ts'
+import { noDeliveries } from '../engine/options.ts'
 import { lowerOwnPriority } from '../right-of-way.ts'
 import { type PackBytes, readPackBytes } from '../rules/pack/bytes.ts'
 import { finish } from '../rules/pack/step.ts'
@@ -61,8 +62,7 @@ async function run(port: MessagePort, settings: SeedingTask): Promise<FromSeeder
     pack,
     nonce: randomUUID().slice(0, 8),
     cacheCards: cachedCards,
-    onAnswer: unexpected,
-    onBooked: unexpected,
+    ...noDeliveries,
   })
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   try {
@@ -103,10 +103,6 @@ function isTurnOf(
 ): boolean {
   const others = all.filter(({ name }) => name !== instance)
   return others.every((other) => other.rulesVersion === rulesVersion && other.name > instance)
-}
-
-function unexpected(): never {
-  throw new Error('nobody delivers events here')
 }
 
 if (parentPort !== null) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { FollowedClock } from '../../clock.ts'
 import { createEngine, type Engine } from '../../engine/engine.ts'
+import { noDeliveries } from '../../engine/options.ts'
 import { listenAt } from '../../listening.ts'
 import { createKeptTransfers, type KeptFigures } from '../../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../../management/transfer/sweeper.ts'
@@ -55,8 +56,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     pack: await packs.first,
     nonce: randomUUID().slice(0, 8),
     cacheCards: cachedCards,
-    onAnswer: unexpected,
-    onBooked: unexpected,
+    ...noDeliveries,
     onLoss() {
       kept.onLoss()
       // No delivery was told here: with that the store may be committed to again.
@@ -106,8 +106,4 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
       engine.stop()
     },
   }
-}
-
-function unexpected(): never {
-  throw new Error('nobody delivers events here')
 }
