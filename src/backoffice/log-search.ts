@@ -1,6 +1,6 @@
 import type { EntryKind } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import { foldedName } from '../engine/format/customer-index.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import type { LogLine, Store } from '../store/port.ts'
@@ -86,7 +86,7 @@ function isWithin({ event }: Entry, { minAmount, maxAmount }: Filters): boolean 
   if (minAmount === undefined && maxAmount === undefined) return true
   if (event === null || event.amountMinor === null) return false
   // In major units, for a bound may have more decimals than the currency.
-  const amount = Number(formatMinor(event.amountMinor, event.currency))
+  const amount = majorOf(event.amountMinor, event.currency)
   return amount >= Number(minAmount ?? 0) && amount <= Number(maxAmount ?? Infinity)
 }
 

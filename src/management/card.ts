@@ -1,6 +1,6 @@
 import { type Account, availableMinor } from '../domain/record/account.ts'
 import type { Card } from '../domain/record/card.ts'
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type CardDetails, decodeDetails } from '../engine/format/card-details.ts'
 import { accountAggregate, cardDetailsKey, cardKey } from '../engine/format/layout.ts'
@@ -95,7 +95,7 @@ async function loadCards(
  * took seven times as long, 29 µs, because V8 makes a dictionary of so many fields.
  */
 export function shownCard({ account, card, details }: WholeCard) {
-  const major = (minor: number) => Number(formatMinor(minor, account.currency))
+  const major = (minor: number) => majorOf(minor, account.currency)
   const limit = (minor: number | null) => (minor === null ? null : major(minor))
   return {
     cardId: card.cardId,
@@ -161,7 +161,7 @@ export function listedCard(whole: WholeCard) {
 
 /** What an account has, in major units. */
 export function balancesOf(account: Account) {
-  const major = (minor: number) => Number(formatMinor(minor, account.currency))
+  const major = (minor: number) => majorOf(minor, account.currency)
   return {
     posted: major(account.postedMinor),
     held: major(account.heldMinor),

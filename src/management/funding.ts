@@ -1,4 +1,4 @@
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
 import { decodeWallet, emptyWallet, moveWallet, shownWallet } from './wallet.ts'
 
@@ -35,7 +35,7 @@ export function fundWallet<E = never>(
   const moved = moveWallet(before, entry)
   if (typeof moved === 'string') return null
   const { wallet } = moved
-  const amount = Number(formatMinor(amountMinor, currency))
+  const amount = majorOf(amountMinor, currency)
   const completedAt = new Date(atMs).toISOString()
   const data = { transferId, type, amount, currency, wallet: shownWallet(wallet), completedAt }
   const beside = tell({ transferId, sequence: wallet.entryCount, atMs, data })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import { maxSideMinor } from '../domain/record/movement.ts'
 import { indexes, walletAggregate, walletEntriesPrefix } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
@@ -118,5 +118,5 @@ export async function readWallets(
 
 /** For people and for the API, in major units. */
 export function shownWallet({ currency, balanceMinor }: Wallet) {
-  return { currency, balance: Number(formatMinor(balanceMinor, currency)) }
+  return { currency, balance: majorOf(balanceMinor, currency) }
 }

@@ -1,5 +1,5 @@
 import type { Account } from '../domain/record/account.ts'
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import { heldPart, type Transaction } from '../domain/record/transaction.ts'
 import { ownersOfTransaction } from '../management/transaction.ts'
 import type { Store } from '../store/port.ts'
@@ -39,7 +39,7 @@ export async function rowsOfTransaction(
 
 /** The sums of a lifecycle as they are now, in major units. */
 export function shownTransaction(t: Transaction, { currency }: Account) {
-  const major = (minor: number) => Number(formatMinor(minor, currency))
+  const major = (minor: number) => majorOf(minor, currency)
   return {
     transactionId: t.transactionId,
     cardId: t.cardId,

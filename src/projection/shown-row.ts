@@ -1,4 +1,4 @@
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import { isResponseCode, reasonOf } from '../domain/record/response-code.ts'
 import type { TransactionRow } from './row.ts'
 
@@ -15,11 +15,11 @@ export function shownRow(row: TransactionRow) {
     customerId: row.customerId || null,
     accountId: row.accountId,
     relatedCardId: row.relatedCardId || null,
-    amount: row.amountMinor === null ? null : major(row.amountMinor, currency),
+    amount: row.amountMinor === null ? null : majorOf(row.amountMinor, currency),
     currency,
-    ...(approvedAmountMinor !== null && { approvedAmount: major(approvedAmountMinor, currency) }),
+    ...(approvedAmountMinor !== null && { approvedAmount: majorOf(approvedAmountMinor, currency) }),
     ...(merchantCurrency !== '' && {
-      merchantAmount: major(row.merchantAmountMinor, merchantCurrency),
+      merchantAmount: majorOf(row.merchantAmountMinor, merchantCurrency),
       merchantCurrency,
     }),
     responseCode: code || null,
@@ -42,8 +42,4 @@ function merchantOf({ mid, mcc, merchantName, merchantCity, merchantCountry }: T
     city: merchantCity || null,
     country: merchantCountry || null,
   }
-}
-
-function major(minor: number, currency: string): number {
-  return Number(formatMinor(minor, currency))
 }

@@ -1,7 +1,7 @@
 import { isAlias } from '../domain/change/book.ts'
 import type { Change } from '../domain/change/change.ts'
 import type { Entry } from '../domain/ledger/entry.ts'
-import { formatMinor } from '../domain/record/money.ts'
+import { majorOf } from '../domain/record/money.ts'
 import { transactionCodec } from '../engine/format/codec.ts'
 import { accountAggregate, transactionChild } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
@@ -124,7 +124,7 @@ function ofRow(row: TransactionRow, read: RecordsRead): Told[] {
   const data = {
     transferId,
     type: transfer,
-    amount: major(row.amountMinor ?? 0, currency),
+    amount: majorOf(row.amountMinor ?? 0, currency),
     currency,
     ...sides,
     completedAt: new Date(bookedAtMs).toISOString(),
@@ -156,8 +156,8 @@ function ofCharge(
   const data = {
     cardId: entry.cardId,
     transactionId: entry.transaction[1],
-    amount: major(takenMinor, currency),
-    pending: major(leftMinor, currency),
+    amount: majorOf(takenMinor, currency),
+    pending: majorOf(leftMinor, currency),
     currency,
   }
   return [[pendingMinor > 0 ? 'charge.pending' : 'charge.taken', data]]
@@ -186,10 +186,6 @@ function typeOfCardChange(change: Change): EventType | null {
 function byOf({ kind, origin = '' }: Entry): string {
   if (origin.startsWith('api ')) return 'api'
   return kind === 'operated' || kind === 'booked' ? 'operator' : 'engine'
-}
-
-function major(minor: number, currency: string): number {
-  return Number(formatMinor(minor, currency))
 }
 
 /** Cards as they are now, with what is shown of them besides what decides. */

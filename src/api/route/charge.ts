@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { availableMinor } from '../../domain/record/account.ts'
-import { formatMinor } from '../../domain/record/money.ts'
+import { majorOf } from '../../domain/record/money.ts'
 import type { AccountView } from '../../engine/change/account-change.ts'
 import { indexes } from '../../engine/format/layout.ts'
 import { balancesOf, readCard } from '../../management/card.ts'
@@ -49,7 +49,7 @@ export function chargeRoutes(context: ApiContext): readonly Route[] {
         if (whole === null) return refuse('cardUnknown', 'there is no such card')
         const { accountId, currency } = whole.account
         const pending = await pendingCharges(store, accountId)
-        const major = (minor: number) => Number(formatMinor(minor, currency))
+        const major = (minor: number) => majorOf(minor, currency)
         return effects.onAccount<z.input<typeof data>>(call, accountId, (view) => {
           const before = view.account!
           if (before.chargesPendingMinor > 0 && availableMinor(before) <= 0) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { availableMinor } from '../../domain/record/account.ts'
 import { decimalsOf } from '../../domain/record/currency.ts'
-import { formatMinor } from '../../domain/record/money.ts'
+import { formatMinor, majorOf } from '../../domain/record/money.ts'
 import { accountAggregate, walletAggregate } from '../../engine/format/layout.ts'
 import { readCard, type WholeCard } from '../../management/card.ts'
 import type { Organization } from '../../management/organization.ts'
@@ -280,7 +280,7 @@ function accountCovers(
     return refuse('fundsMissing', `${formatMinor(hasMinor, currency)} ${currency} is available`)
   }
   if (amountMinor <= hasMinor - keptMinor) return null
-  const must = Number(formatMinor(keptMinor, currency))
+  const must = majorOf(keptMinor, currency)
   return refuse('fundsMissing', `${must} ${currency} must stay available`)
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatMinor } from '../../domain/record/money.ts'
+import { majorOf } from '../../domain/record/money.ts'
 import { defineRoute, type Route } from '../route.ts'
 
 const nothing = z.object({})
@@ -50,7 +50,7 @@ export const organizationRoutes: readonly Route[] = [
 
 function amountsOf(minor: Readonly<Record<string, number>>): Record<string, number> {
   const amounts = Object.entries(minor).map(
-    ([currency, amount]) => [currency, Number(formatMinor(amount, currency))] as const,
+    ([currency, amount]) => [currency, majorOf(amount, currency)] as const,
   )
   return Object.fromEntries(amounts)
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { formatMinor } from '../../domain/record/money.ts'
+import { majorOf } from '../../domain/record/money.ts'
 import { indexes, walletAggregate, walletEntriesPrefix } from '../../engine/format/layout.ts'
 import { fundWallet } from '../../management/funding.ts'
 import { newId } from '../../management/id.ts'
@@ -94,7 +94,7 @@ function entries({ lists }: ApiContext): Route {
 
 function shown(entry: WalletEntry, currency: string): z.input<typeof item> {
   const { transferId, type, amountMinor, balanceMinor, cardId, reference, atMs } = entry
-  const major = (minor: number) => Number(formatMinor(minor, currency))
+  const major = (minor: number) => majorOf(minor, currency)
   const moved = { transferId, type, amount: major(amountMinor), balance: major(balanceMinor) }
   return { ...moved, cardId: cardId || null, reference, at: new Date(atMs).toISOString() }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Command } from 'commander'
-import { formatMinor } from '../../domain/record/money.ts'
+import { majorOf } from '../../domain/record/money.ts'
 import { walletAggregate } from '../../engine/format/layout.ts'
 import { fundWallet } from '../../management/funding.ts'
 import { newId } from '../../management/id.ts'
@@ -53,7 +53,7 @@ async function show(organizationId: string, { store }: Session): Promise<ExitCod
   if (organization === null) return sayRefused(`there is no organization ${organizationId}`)
   const { currencies } = organization
   for (const wallet of await readWallets(store, organizationId, currencies)) {
-    const funded = Number(formatMinor(wallet.fundedMinor, wallet.currency))
+    const funded = majorOf(wallet.fundedMinor, wallet.currency)
     await printJson({ ...shownWallet(wallet), funded, entries: wallet.entryCount })
   }
   return 0

@@ -104,6 +104,11 @@ export function formatMinor(minor: number | bigint, currency: string): string {
   return `${sign}${padded.slice(0, split)}.${padded.slice(split)}`
 }
 
+/** The same as a number, for what is only shown. */
+export function majorOf(minor: number | bigint, currency: string): number {
+  return Number(formatMinor(minor, currency))
+}
+
 const million = 1_000_000
 const bigMillion = 1_000_000n
 

@@ -1,4 +1,4 @@
-import { formatMinor } from '../../domain/record/money.ts'
+import { majorOf } from '../../domain/record/money.ts'
 import type { Transfer } from './transfer.ts'
 
 /** The `data` of the answer to a transfer that has arrived: the same, whoever closes it. */
@@ -7,7 +7,7 @@ export function answerOf(transfer: Transfer, toAfter: unknown, closedAtMs: numbe
   if (data !== null) {
     return { ...data, balances: toAfter, ...(amountMinor === 0 ? {} : { transferId }) }
   }
-  const amount = Number(formatMinor(amountMinor, currency))
+  const amount = majorOf(amountMinor, currency)
   const moved = { transferId, type, amount, currency }
   const completedAt = new Date(closedAtMs).toISOString()
   if (from.kind === 'wallet') {
