@@ -5,14 +5,20 @@ import {
   transactionIn,
 } from '../backtest/replay/replayed-account.ts'
 import { accountBeforeLog, type Snapshot } from '../backtest/replay/snapshot.ts'
+import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Pack } from '../domain/decide/pack.ts'
+import type { Entry } from '../domain/ledger/entry.ts'
+import { transactionKey } from '../domain/ledger/ledger.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
+import { type Counted, partsOf } from '../domain/record/window-state.ts'
 import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { decodedLines } from '../engine/log-reading.ts'
 
 /** One account as the log tells it, as if this pack had counted from the beginning. */
 export interface AccountSeed {
   readonly account: ReplayedAccount
+  /** The windows that it tells. */
+  readonly windows: readonly string[]
   /** The number of the entry that comes next: the records are right while they have no more than these. */
   readonly next: number
   readonly isBegun: boolean
@@ -25,9 +31,11 @@ export interface AccountSeed {
   readonly entries: number
   readonly chars: number
   /** Before it has begun the line is only kept. */
-  add(line: string, head: Head): void
+  add(line: string, entry: Entry): void
   /** Replays what it was given, on its records where the log does not tell its beginning. */
   begin(snapshot: Snapshot | null): void
+  /** Whether a told window counts this transaction, or another window of its name has counted it. */
+  isCounted(transaction: Transaction): boolean
   /** Whether the records have this transaction's spend. */
   isTold(transaction: Transaction): boolean
   /** The records have the spend of these; our entries for it end before `next`, and need no replay. */
@@ -37,7 +45,8 @@ export interface AccountSeed {
 /** What one takes without a line, as was measured: accounts with few entries are most of what is held. */
 const emptyChars = 3_000
 
-export function createAccountSeed(pack: Pack): AccountSeed {
+export function createAccountSeed(pack: Pack, memories: readonly PackMemory[]): AccountSeed {
+  const windows = memories.flatMap(({ window }) => (window === '' ? [] : [window]))
   let account: ReplayedAccount
   let next = 0
   let begun = false
@@ -47,8 +56,13 @@ export function createAccountSeed(pack: Pack): AccountSeed {
   /** By number: entries are dated before their commit, so one may become visible after a later one. */
   const waiting = new Map<number, string>()
   const cardIds = new Set<string>()
+  /** What the records have in windows of these names, whatever they counted then. */
+  const counted = new Set<string>()
   /** A transaction that an entry changes is another object afterwards. */
   let told = new WeakSet<Transaction>()
+
+  const isOfTold = ({ window }: Pick<Counted, 'window'>) =>
+    partsOf(window).names.some((name) => windows.includes(name))
 
   function book(entry: OpenEntry): void {
     const delivery = deliveryOf(entry.head)
@@ -101,10 +115,12 @@ export function createAccountSeed(pack: Pack): AccountSeed {
     get chars() {
       return chars
     },
+    windows,
     cardIds,
-    add(line, { n, cardId, transaction }) {
+    add(line, { n, cardId, transaction, changes }) {
       if (n < next || waiting.has(n)) return
       for (const id of [cardId, transaction[0]]) if (id !== '') cardIds.add(id)
+      if (placesIn(changes).some(isOfTold)) counted.add(transactionKey(...transaction))
       waiting.set(n, line)
       end = Math.max(end, n + 1)
       entries++
@@ -121,6 +137,9 @@ export function createAccountSeed(pack: Pack): AccountSeed {
       begun = true
       goOn()
     },
+    isCounted: ({ cardId, transactionId, spend }) =>
+      spend.some(({ at }) => at.some(isOfTold)) ||
+      counted.has(transactionKey(cardId, transactionId)),
     isTold: (transaction) => told.has(transaction),
     settle(transactions, after) {
       for (const transaction of transactions) told.add(transaction)
@@ -128,4 +147,12 @@ export function createAccountSeed(pack: Pack): AccountSeed {
       goOn()
     },
   }
+}
+
+/** Where changes say that spend stands. */
+function placesIn(changes: Entry['changes']): readonly Pick<Counted, 'window'>[] {
+  return changes.flatMap((change): readonly Pick<Counted, 'window'>[] => {
+    if (change.type === 'spendCounted') return change.at
+    return change.type === 'seeded' ? (change.spend ?? []).flatMap(({ at }) => at) : []
+  })
 }

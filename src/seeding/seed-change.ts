@@ -4,7 +4,7 @@ import type { PackMemory } from '../domain/decide/memory.ts'
 import type { Card } from '../domain/record/card.ts'
 import { countsAt, type MerchantCounts } from '../domain/record/merchant-counts.ts'
 import type { Transaction } from '../domain/record/transaction.ts'
-import { noState, partsOf, type WindowStates } from '../domain/record/window-state.ts'
+import { noState, type WindowStates } from '../domain/record/window-state.ts'
 import type {
   AccountChange,
   AccountDecision,
@@ -35,7 +35,7 @@ export function seedChange(
   seed: AccountSeed,
   memories: readonly PackMemory[],
 ): AccountChange<SeedOutcome> {
-  const windows = memories.flatMap(({ window }) => (window === '' ? [] : [window]))
+  const { windows } = seed
   const facts = memories.flatMap(({ remembered }) =>
     remembered === '' ? [] : rememberedIn[remembered],
   )
@@ -68,7 +68,7 @@ export function seedChange(
       // The log has more than an old copy of the account: the commit shows that it is one.
       if (entryCount < seed.next) return { result: moved, write: {} }
       if (entryCount > seed.next) return { result: moved, write: null }
-      const untold = spendsIn(book.transactions(), windows).filter((one) => !seed.isTold(one))
+      const untold = spendsIn(seed).filter((one) => !seed.isTold(one))
       const told = untold.slice(0, maxToldAtOnce)
       const isLast = told.length === untold.length
       const cardIds = isLast ? Array.from(book.cards(), ({ cardId }) => cardId) : []
@@ -128,15 +128,9 @@ function readAll(reads: readonly (() => unknown)[]): void {
 /** An account with more of them gives back among its newest only. */
 const maxSpends = 2_000
 
-/** The transactions that a seeded window counts: what they give back, or settle again, must find it. */
-function spendsIn(
-  transactions: Iterable<Transaction>,
-  windows: readonly string[],
-): readonly Transaction[] {
-  const isSeeded = (name: string) => windows.includes(name)
-  const mentions = ({ spend }: Transaction) =>
-    spend.some(({ at }) => at.some(({ window }) => partsOf(window).names.some(isSeeded)))
-  const found = [...transactions].filter(mentions)
+/** The transactions that a seeded window counts, or did: what they give back, or settle again, must find it. */
+function spendsIn(seed: AccountSeed): readonly Transaction[] {
+  const found = [...seed.account.book.transactions()].filter(seed.isCounted)
   if (found.length <= maxSpends) return found
   return found.sort((a, b) => b.lastEventAtMs - a.lastEventAtMs).slice(0, maxSpends)
 }

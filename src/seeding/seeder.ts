@@ -3,10 +3,9 @@ import type { Pack } from '../domain/decide/pack.ts'
 import { ChangeDamaged } from '../engine/change/account-change.ts'
 import type { Engine } from '../engine/engine.ts'
 import { accountCodec } from '../engine/format/codec.ts'
-import { type OpenEntry, openEntry } from '../engine/format/entry-codec.ts'
 import { accountAggregate, cardKey } from '../engine/format/layout.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
-import { partOfLine } from '../engine/log-reading.ts'
+import { entryIn, partOfLine } from '../engine/log-reading.ts'
 import type { Store } from '../store/port.ts'
 import { type AccountSeed, createAccountSeed } from './account-seed.ts'
 import { seedChange } from './seed-change.ts'
@@ -84,7 +83,7 @@ interface Slice {
 }
 
 async function readSlice(
-  { store, pack, maxHeldChars, maxAccountChars, mayGoOn }: SeederOptions,
+  { store, pack, memories, maxHeldChars, maxAccountChars, mayGoOn }: SeederOptions,
   slice: number,
   slicesBefore: number,
 ): Promise<Slice | null> {
@@ -100,20 +99,20 @@ async function readSlice(
     // A line that nobody can read is of no part, and must not end the reading of all others.
     const part = slices > 1 ? unlessUnreadable(() => partOfLine(line, slices)) : slice
     if (part !== slice) return
-    const head = headIn(line)
-    const accountId = head?.accountId ?? ''
-    if (head === null || accountId === '' || tooLong.has(accountId)) return
-    firstMs ||= head.atMs
+    const entry = entryIn({ entry: line })
+    const accountId = entry?.accountId ?? ''
+    if (entry === null || accountId === '' || tooLong.has(accountId)) return
+    firstMs ||= entry.atMs
     let seed = seeds.get(accountId)
     if (seed === undefined) {
       // An account that opens now has been counted by the pack from its first event on.
       if (whole) return
-      seed = createAccountSeed(pack)
+      seed = createAccountSeed(pack, memories)
       seeds.set(accountId, seed)
       chars += seed.chars
     }
     const before = seed.chars
-    seed.add(line, head)
+    seed.add(line, entry)
     chars += seed.chars - before
     if (whole || seed.chars <= maxAccountChars) return
     tooLong.add(accountId)
@@ -157,11 +156,6 @@ async function readSlice(
     await readFrom((late ? marks[0] : marks.at(-1))!.cursor)
   }
   return { slices, seeds, firstMs, isCut, entries, tooLong: tooLong.size, catchUp }
-}
-
-/** null when it cannot be read whole. */
-function headIn(line: string): OpenEntry['head'] | null {
-  return unlessUnreadable(() => openEntry(line).whole())
 }
 
 /** A line that stands where those of an account do. */

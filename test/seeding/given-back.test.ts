@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { type Arrival, filesOf, runLive } from '../support/backtest-world.ts'
+import { compilePack } from '../../src/rules/load/compiler.ts'
+import { type Arrival, filesOf, retentionDays, runLive } from '../support/backtest-world.ts'
 import { eventOf } from '../support/event-generator.ts'
 import { rulesText } from '../support/rule-world.ts'
 import { seedOn } from '../support/seed-world.ts'
@@ -16,7 +17,7 @@ function packOf(windows: string) {
 
 function arrival(
   n: number,
-  requestType: 'Authorization' | 'Reversal',
+  requestType: 'Authorization' | 'CashWithdrawal' | 'Reversal',
   id: string,
   mcc: string,
   amountMinor: number,
@@ -55,6 +56,38 @@ it.each([
         await seedOn(store, pack, clock, { memories })
       },
     })
+    const codes = arrivals.map(({ event }) => answers.get(event.eventId)?.code)
+    expect(codes).toEqual(['000', '000', '000', '130', '000'])
+  },
+)
+
+it.each([false, true])(
+  'gives nothing back to a window that counts other things under the name of one that is gone (told in between: %s)',
+  async (isBetween) => {
+    const counting = (over: string, period = 'month') =>
+      packOf(`- { name: gambling, scope: card, over: ${over}, period: ${period} }\n`)
+    const [drawn, left] = [4_000, 6_000]
+    const arrivals = [
+      arrival(1, 'Authorization', 't1', '5411', 3_000),
+      arrival(2, 'CashWithdrawal', 't2', '5411', drawn),
+      arrival(3, 'Reversal', 't1', '5411', 3_000),
+      arrival(4, 'CashWithdrawal', 't3', '5411', left + 100),
+      arrival(5, 'CashWithdrawal', 't4', '5411', left),
+    ]
+    const { answers } = await runLive(
+      counting('approved', isBetween ? 'day' : 'month'),
+      arrivals,
+      1,
+      {
+        atMs: arrivals[2]!.atMs,
+        files: counting('cash'),
+        async after(store, pack, clock) {
+          const between = compilePack(counting('approved'), retentionDays)
+          if (isBetween) await seedOn(store, between, clock)
+          expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
+        },
+      },
+    )
     const codes = arrivals.map(({ event }) => answers.get(event.eventId)?.code)
     expect(codes).toEqual(['000', '000', '000', '130', '000'])
   },
