@@ -44,9 +44,12 @@ export function firstTrips(
   const counts = createBreakerCounts(breakers)
   const tripped = new Set(known.map(({ ruleId }) => ruleId))
   const seconds = [...new Set(parts.flatMap((part) => [...part.keys()]))].sort((a, b) => a - b)
+  // A share may be passed by an ask that is approved, too, as long as a decline counts.
+  const byShare = breakers.filter(({ maxShare }) => maxShare < Infinity)
+  const shareMs = Math.max(0, ...byShare.map(({ withinMs }) => withinMs))
+  let lookUntilMs = 0
   for (const second of seconds) {
     const atMs = second * secondMs
-    let declined = false
     for (const part of parts) {
       const [asks = 0, ...declines] = part.get(second) ?? []
       counts.noteMany(
@@ -54,9 +57,9 @@ export function firstTrips(
         new Map(breakers.map(({ ruleId }, i) => [ruleId, declines[i] ?? 0])),
         atMs,
       )
-      declined ||= declines.some((count) => count > 0)
+      if (declines.some((count) => count > 0)) lookUntilMs = atMs + shareMs
     }
-    if (!declined) continue
+    if (atMs > lookUntilMs) continue
     const fresh = counts.past(atMs).filter(({ ruleId }) => !tripped.has(ruleId))
     if (fresh.length > 0) return fresh.map((trip) => ({ ...trip, atMs: atMs + secondMs }))
   }
