@@ -190,6 +190,24 @@ describe('drop', () => {
     expect(slots(await open())).toEqual([])
   })
 
+  it('also reaches a line that waits while an earlier one of its slot is flushed', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
+    const release = disk.hold('datasync')
+    const early = journal.append(line('a', ack))
+    await sleep(10)
+    const late = journal.append(line('a', decline))
+    release()
+    const releaseLate = disk.hold('datasync')
+    await early
+    journal.drop('a')
+    releaseLate()
+    await late
+    expect(journal.pending()).toEqual([])
+    await journal.close()
+    expect(slots(await open())).toEqual([])
+  })
+
   it('empties the file when nothing is pending any more', async () => {
     const journal = await open()
     for (let round = 0; round < 4; round++) {
@@ -695,6 +713,24 @@ describe('bounds', () => {
     expect(statSync(journalPath()).size).toBeLessThan(6_000)
     journal.drop('s0')
     await journal.append(line('again'))
+  })
+
+  it('counts no line as pending that was not flushed in time', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 20, maxBytes: 10_000 })
+    const release = disk.hold('datasync')
+    const kinds = new Set<string>()
+    const note = ({ kind }: JournalError) => kinds.add(kind)
+    const first = journal.append(line('first')).catch(note)
+    await sleep(5)
+    // Each time together less than may be pending.
+    for (let round = 0; round < 5; round++) {
+      const names = Array.from({ length: 5 }, (_, i) => `s${round}-${i}`)
+      await Promise.all(names.map((slot) => journal.append(line(slot)).catch(note)))
+    }
+    await first
+    release()
+    expect([...kinds]).toEqual(['timeout'])
   })
 
   it('never lets the file grow beyond its bound', async () => {
