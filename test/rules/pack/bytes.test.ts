@@ -22,9 +22,16 @@ holdAdjustments: [{ mccs: fuel, fixed: "100" }]
   'lists/empty.txt': '# none\n',
   'lists/unused.txt': 'x\n',
   'all.rules.yaml': rulesText([
-    { when: 'merchant.mid in lists.trusted && amount > 200', decline: '128' },
+    {
+      when: 'merchant.mid in lists.trusted && amount > 200',
+      decline: '128',
+      breaker: { declines: 7, within: '60s' },
+    },
     { when: 'merchant.mcc in ["5411", "5541"] && hour >= 13', mode: 'shadow' },
-    { when: 'windows.hourly.count > 0 || windows.merchants.distinct >= 2' },
+    {
+      when: 'windows.hourly.count > 0 || windows.merchants.distinct >= 2',
+      breaker: { share: '2.5%', within: '1h', minAsks: 20 },
+    },
     { when: 'has(final) && !final', unless: 'merchant.mid in lists.empty' },
     { when: 'currency == "EUR" && amount * 2 >= 10.50', on: ['CashWithdrawal'] },
     { when: 'merchant.name.startsWith("B") ? foreign : size(merchant.city) in [3, 5]' },
@@ -78,7 +85,7 @@ describe('a pack made again from its bytes', () => {
     expect([...seen].sort()).toEqual(['r0', 'r1', 'r3', 'r4', 'r5', 'r6', 'r8'])
   })
 
-  it('has the same switches, windows, memory and version', () => {
+  it('has the same switches, windows, memory, breakers and version', () => {
     const { version, switches, remembers, retentionMs } = pack
     expect(again).toMatchObject({ version, switches, remembers, retentionMs })
     expect(again.switches.holdAdjustments).toEqual(switches.holdAdjustments)
@@ -90,6 +97,10 @@ describe('a pack made again from its bytes', () => {
       ]),
     )
     expect(again.zone.name).toBe('Africa/Lagos')
+    expect(again.breakers).toEqual([
+      { ruleId: 'r0', withinMs: 60_000, maxDeclines: 7, maxShare: Infinity, minAsks: 100 },
+      { ruleId: 'r2', withinMs: 3_600_000, maxDeclines: Infinity, maxShare: 250, minAsks: 20 },
+    ])
     const plain = ({ windows }: typeof again) =>
       windows.map(({ name, scope, over, distinct, span, bucketOf, matches }) => {
         const events = [...asks(50)].map(matches)
