@@ -61,33 +61,31 @@ it.each([
   },
 )
 
-it.each([false, true])(
-  'gives nothing back to a window that counts other things under the name of one that is gone (told in between: %s)',
-  async (isBetween) => {
-    const counting = (over: string, period = 'month') =>
-      packOf(`- { name: gambling, scope: card, over: ${over}, period: ${period} }\n`)
-    const [drawn, left] = [4_000, 6_000]
+const drawn = packOf(gambling('"5411"').replace('approved', 'cash'))
+const spent = packOf(gambling('"5411"'))
+
+it.each([
+  ['counted', spent, null],
+  ['was told', filesOf({}), compilePack(spent, retentionDays)],
+])(
+  'gives nothing back to a window that counts other things than what %s under its name before',
+  async (_, before, between) => {
+    const [first, left] = [4_000, 6_000]
     const arrivals = [
       arrival(1, 'Authorization', 't1', '5411', 3_000),
-      arrival(2, 'CashWithdrawal', 't2', '5411', drawn),
+      arrival(2, 'CashWithdrawal', 't2', '5411', first),
       arrival(3, 'Reversal', 't1', '5411', 3_000),
       arrival(4, 'CashWithdrawal', 't3', '5411', left + 100),
       arrival(5, 'CashWithdrawal', 't4', '5411', left),
     ]
-    const { answers } = await runLive(
-      counting('approved', isBetween ? 'day' : 'month'),
-      arrivals,
-      1,
-      {
-        atMs: arrivals[2]!.atMs,
-        files: counting('cash'),
-        async after(store, pack, clock) {
-          const between = compilePack(counting('approved'), retentionDays)
-          if (isBetween) await seedOn(store, between, clock)
-          expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
-        },
+    const { answers } = await runLive(before, arrivals, 1, {
+      atMs: arrivals[2]!.atMs,
+      files: drawn,
+      async after(store, pack, clock) {
+        if (between !== null) await seedOn(store, between, clock)
+        expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
       },
-    )
+    })
     const codes = arrivals.map(({ event }) => answers.get(event.eventId)?.code)
     expect(codes).toEqual(['000', '000', '000', '130', '000'])
   },

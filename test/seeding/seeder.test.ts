@@ -305,6 +305,39 @@ it('of a pack that another follows halfway leaves the other with what it would h
   }
 })
 
+it('tells what a person has booked as the window would have counted it', async () => {
+  const eventAt = (i: number, requestType: 'Authorization' | 'Settlement', amountMinor: number) => {
+    const named = { eventId: `e${i}`, transactionId: `t${i}`, cardId: 'card-0' }
+    return eventOf({ ...named, requestType, amountMinor })
+  }
+  const book = { type: 'book', bookingKey: 'booked', sortKey: '' } as const
+  const operation = { ...book, event: eventAt(9, 'Settlement', 4_000) }
+  const asks = [1_000, 1_000, 4_100, 4_000].map((amountMinor, i) => {
+    const deeds = i === 1 ? [{ accountId: 'account-0', operation }] : []
+    const event = eventAt(i, 'Authorization', amountMinor)
+    return { atMs: arrivals[0]!.atMs + i, event, said: null, deeds }
+  })
+  const when = 'windows.week.sum + amount > 100'
+  const files = filesOf({
+    'windows.yaml': '- { name: week, scope: card, over: approved, period: { trailing: 7d } }',
+    'a.rules.yaml': rulesText([{ id: 'cap', when, decline: '130' }]),
+  })
+  const { answers, deeds } = await runLive(filesOf({}), asks, 1, {
+    atMs: asks[2]!.atMs,
+    files,
+    async after(store, pack, clock) {
+      expect(await seedOn(store, pack, clock)).toMatchObject({ accounts: 1, skipped: 0 })
+    },
+  })
+  expect(deeds.size).toBe(1)
+  expect(asks.map(({ event }) => answers.get(event.eventId)?.code)).toEqual([
+    '000',
+    '000',
+    '130',
+    '000',
+  ])
+})
+
 it('tells the declines in a row that the log has, once, of a card that is older than it', async () => {
   const asks = Array.from({ length: 8 }, (_, i) => {
     const named = { eventId: `e${i}`, transactionId: `t${i}`, cardId: 'card-0' }

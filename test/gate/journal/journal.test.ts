@@ -495,6 +495,50 @@ describe('when the disk fails', () => {
     await until(() => slotsOnDisk().join() === 'b')
   })
 
+  it('writes again what was dropped during a failed flush', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
+    await journal.append(line('a'))
+    await journal.append(line('b'))
+    const release = disk.hold('datasync')
+    const failed = journal.append(line('c'))
+    failed.catch(() => {})
+    await sleep(10)
+    journal.drop('a')
+    disk.fail('datasync', 'EIO', { times: 1 })
+    release()
+    await expect(failed).rejects.toMatchObject({ code: 'EIO' })
+    await until(() => slotsOnDisk().join() === 'b')
+  })
+
+  it('drops no line again that came after the drop of an earlier one of its slot', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs })
+    await journal.append(line('a'))
+    await journal.append(line('b'))
+    const lengthBytes = journal.lengthBytes
+    journal.drop('a')
+    await until(() => journal.lengthBytes > lengthBytes)
+    await journal.append(line('a'))
+    disk.fail('datasync', 'EIO', { times: 1 })
+    await expect(journal.append(line('c'))).rejects.toMatchObject({ code: 'EIO' })
+    await journal.append(line('d'))
+    expect(slotsOnDisk()).toEqual(['b', 'a', 'd'])
+  })
+
+  it('counts no line as pending that the disk has refused', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, maxBytes: 10_000 })
+    disk.fail('datasync', 'EIO')
+    for (let i = 0; i < 30; i++) {
+      const refused = journal.append(line(`s${i}`))
+      await expect(refused).rejects.toMatchObject({ kind: 'disk', code: 'EIO' })
+    }
+    disk.heal()
+    await journal.append(line('taken'))
+    expect(slotsOnDisk()).toEqual(['taken'])
+  })
+
   it('goes on in the old file when there is no room to compact', async () => {
     const disk = createDisk()
     const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
@@ -584,6 +628,29 @@ describe('when the disk fails', () => {
     await journal.append(line('y'))
     expect(slots(journal)).toEqual(['stays', 'y'])
     expect(slotsOnDisk()).toEqual(['stays', 'y'])
+  })
+
+  it('goes on behind what it kept when the flush after a compaction fails', async () => {
+    const disk = createDisk()
+    const maxBytes = 20_000
+    const journal = await open({ fs: disk.fs, maxBytes })
+    await journal.append(line('stays'))
+    const firstBytes = journal.lengthBytes
+    await journal.append(line('other'))
+    const lineBytes = journal.lengthBytes - firstBytes
+    journal.drop('other')
+    while (journal.lengthBytes + lineBytes <= maxBytes) {
+      await journal.append(line('other'))
+      journal.drop('other')
+    }
+    const renames = disk.count('rename')
+    disk.fail('datasync', 'EIO', { times: 1 })
+    await expect(journal.append(line('fails'))).rejects.toMatchObject({ code: 'EIO' })
+    expect(disk.count('rename')).toBe(renames + 1)
+    // As a crash would find it.
+    expect([slotsOnDisk(), statSync(journalPath()).size]).toEqual([['stays'], firstBytes])
+    await journal.append(line('later'))
+    expect(slotsOnDisk()).toEqual(['stays', 'later'])
   })
 
   it('cannot be opened, and says why', async () => {
@@ -701,7 +768,7 @@ describe('when its file is no longer in its place', () => {
 })
 
 describe('bounds', () => {
-  it('rejects a line when too much is pending, and takes it when something was dropped', async () => {
+  it('rejects a line when too much is pending, after a restart too, and takes it when something was dropped', async () => {
     const journal = await open({ maxBytes: 10_000 })
     let taken = 0
     const fill = async (): Promise<void> => {
@@ -711,8 +778,11 @@ describe('bounds', () => {
     expect(taken).toBeGreaterThan(5)
     // The alert on its length counts on it.
     expect(statSync(journalPath()).size).toBeLessThan(6_000)
-    journal.drop('s0')
-    await journal.append(line('again'))
+    await journal.close()
+    const reopened = await open({ maxBytes: 10_000 })
+    await expect(reopened.append(line('again'))).rejects.toMatchObject({ kind: 'full' })
+    reopened.drop('s0')
+    await reopened.append(line('again'))
   })
 
   it('counts no line as pending that was not flushed in time', async () => {
