@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { storeSource } from '../../src/backoffice/log-source.ts'
 import { type LogSource, runBacktest } from '../../src/backtest/run.ts'
 import { type CardEvent, isAsk } from '../../src/domain/record/event.ts'
+import type { Answer } from '../../src/domain/record/event-record.ts'
 import { compilePack } from '../../src/rules/load/compiler.ts'
 import type { CompiledPack } from '../../src/rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../src/rules/pack/folder.ts'
@@ -234,6 +235,36 @@ describe(`a backtest (SEED=${seed})`, () => {
     const says = predicted(old, rows)
     for (const id of asksOf(arrivals))
       expect([id, says.get(id)]).toEqual([id, live.answers.get(id)?.code])
+  })
+
+  it('tells of no ask that the watchdog approved after we had declined it', async () => {
+    const declining = (when: string) => filesOf({ 'a.rules.yaml': rulesText([{ id: 'r', when }]) })
+    const ask = { cardId: 'card-1', requestType: 'Authorization', amountMinor: 100 } as const
+    const [first, other] = told([[{ ...ask, eventId: 'e1' }], [{ ...ask, eventId: 'e2' }]])
+    const said: Answer = {
+      code: '000',
+      decidedBy: 'default',
+      cause: 'deadline',
+      ruleId: '',
+      approvedAmountMinor: null,
+      rulesVersion: '',
+    }
+    const before = declining('amount > 0.50')
+    const live = await runLive(
+      before,
+      [first!, other!, { ...first!, atMs: other!.atMs, said }],
+      cards,
+    )
+    expect([...live.answers.values()].map(({ code }) => code)).toEqual(['127', '127'])
+    const { rows } = await runBacktest({
+      oldPack: packOf(before),
+      newPack: packOf(declining('amount > 10000')),
+      fromMs: 0,
+      toMs: Infinity,
+      source: sourceOf(live.store),
+      threads: 0,
+    })
+    expect(rows.map(({ eventId }) => eventId)).toEqual(['e2'])
   })
 
   it('thaws no card again that has ended meanwhile', async () => {

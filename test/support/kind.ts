@@ -27,7 +27,7 @@ export const leftToAll = [
 export const pure = [
   'api/{condition,input,signature,token}',
   'backoffice/transfer',
-  'backtest/{breaker-trip,counter}',
+  'backtest/{breaker-trip,counter,fate}',
   'bench/judge',
   'domain/**/*',
   'engine/{aggregates,engine,older-state,protocol}',
