@@ -20,7 +20,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CardEvent } from '../../../src/domain/record/event.ts'
 import type { Answer } from '../../../src/domain/record/event-record.ts'
 import { isJournalProblem, JournalError } from '../../../src/gate/journal/error.ts'
-import type { JournalFile, JournalFs } from '../../../src/gate/journal/file.ts'
+import {
+  type JournalFile,
+  type JournalFs,
+  readKeptLines,
+  writeKeptLines,
+} from '../../../src/gate/journal/file.ts'
 import {
   type Journal,
   type JournalOptions,
@@ -384,6 +389,19 @@ describe('after a crash', () => {
     const result = await openJournal({ folder })
     expect(result).toMatchObject({ problem: 'foreign' })
     expect(readFileSync(journalPath(), 'utf8')).toBe('somebody wrote a letter here\n')
+  })
+
+  it('is written anew whole with more than is written at once', async () => {
+    const wide = { ...event, merchant: { ...event.merchant, name: 'x'.repeat(40_000) } }
+    const lines = Array.from({ length: 60 }, (_, i) => ({ ...line(`wide-${i}`), event: wide }))
+    const first = await open()
+    for (const each of lines) await first.append(each)
+    await first.close()
+    const copy = join(folder, 'copy')
+    await writeKeptLines(nodeFs, copy, await readKeptLines(nodeFs, folder))
+    const again = await open({ folder: copy })
+    expect(again.opening).toMatchObject({ tornBytes: 0, damage: [] })
+    expect(again.pending()).toEqual(lines)
   })
 
   it('survives a compaction that was cut off', async () => {
