@@ -77,9 +77,9 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
   }
 
   /** What began is never nothing, whatever the store says of a later step. */
-  async function finishBegun(transfer: Transfer): Promise<TransferOutcome<never> | Gone> {
+  async function onceBegun<T>(step: () => Promise<T>): Promise<T> {
     try {
-      return await finish(transfer)
+      return await step()
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       throw new StoreError(error.message, 'unknown', { cause: error })
@@ -113,13 +113,16 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
     attempt: RequestAttempt,
     plan: TransferPlan<R>,
   ): Promise<TransferOutcome<R>> {
+    const start = () => begin(attempt, plan)
     for (let round = 0; round < maxRounds; round++) {
-      const debited = await begin(attempt, plan)
+      // What it had joined in the round before may have moved the money.
+      const debited = await (round === 0 ? start() : onceBegun(start))
       if (debited.state !== 'moving') return debited
-      const outcome = await finishBegun(debited.transfer)
+      const outcome = await onceBegun(() => finish(debited.transfer))
       if (outcome.state !== 'gone') return outcome
+      const { verdict } = outcome
       // Its own request answers how it ended; who had joined begins again.
-      if (debited.own) return ownEnd(attempt, plan, outcome.verdict)
+      if (debited.own) return onceBegun(() => ownEnd(attempt, plan, verdict))
     }
     return { state: 'busy' }
   }

@@ -12,6 +12,7 @@ import { createSides } from '../../../src/management/transfer/side.ts'
 import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { successorOf } from '../../../src/management/transfer/transfer.ts'
 import { createTransfers } from '../../../src/management/transfer/transfers.ts'
+import { StoreError } from '../../../src/store/port.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
@@ -253,6 +254,41 @@ describe('the steps of a transfer', () => {
     expect(await transfers.run(attemptOf('T1'), plan)).toEqual({ state: 'busy' })
     expect(credits).toBe(1)
   })
+
+  it.each([
+    ['began', 'T1'],
+    ['joined', 'T2'],
+  ])(
+    'are not said to have done nothing when the store is away after somebody else closed what a call %s',
+    async (_name, id) => {
+      const { steps, engine, attemptOf, debit } = await open()
+      const transfer = await debit('T1')
+      let asked = 0
+      const transfers = createTransfers({
+        engine,
+        nowMs,
+        steps: {
+          ...steps,
+          debit: (...given) =>
+            asked++ === 0
+              ? steps.debit(...given)
+              : Promise.reject(new StoreError('the store is away', 'no')),
+          async close(moved, verdict) {
+            await steps.close(moved, verdict)
+            return { state: 'gone' }
+          },
+        },
+      })
+      const plan = {
+        home: 'a:account-0',
+        check: () => null,
+        prepare: async () => ({ transfer }),
+      }
+      const unknown = { message: 'the store is away', executed: 'unknown' }
+      await expect(transfers.run(attemptOf(id), plan)).rejects.toMatchObject(unknown)
+      expect(asked).toBe(2)
+    },
+  )
 
   it.each([
     ['all of it', -9_000, 1_000],
