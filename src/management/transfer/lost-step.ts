@@ -106,7 +106,10 @@ export function createLostSteps(
           }
           const another = as === 'asked' || (as === 'told' && there.hash === transfer.hash)
           if (another) return said(there.state === 'done' ? 'moved' : 'next')
-          view.move(transfer, transfer.from, 'owed')
+          // Its card may be lost too: then it is tried again, as the word of what was not taken would make money.
+          if (view.move(transfer, transfer.from, 'owed') !== '') {
+            throw new Error('a source cannot give what has arrived')
+          }
           return { result: 'done', write: { put: [{ ...given, value: givenWord }] } }
         },
       })

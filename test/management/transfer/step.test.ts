@@ -344,6 +344,19 @@ describe('the steps of a transfer', () => {
     await checkMoney(store)
   })
 
+  it('note nothing as given where the source has lost the card, too, that it would be taken from', async () => {
+    const { driveAgain, debit, movedMinor, lost, steps } = await open()
+    const next = await debit('T2')
+    const card = { kind: 'card', accountId: 'account-0', cardId: 'card-lost' } as const
+    const told = { ...next, id: 'T1', hash: 'another', from: card }
+    // What the destination alone kept of it.
+    const verdict = await steps.credit(told)
+    if (verdict === 'tooOld') throw new Error('too old')
+    await expect(driveAgain({ transfer: told, verdict })).rejects.toThrow('cannot give')
+    expect(await lost.hasGiven(told)).toBe(false)
+    expect(await movedMinor()).toEqual([-1_000, 1_000])
+  })
+
   it('take nothing twice from a source that has forgotten what it gave, because the store is a day ahead', async () => {
     const { steps, debit, driveAgain, movedMinor, setStoreAhead, state } = await open()
     const transfer = await debit('T1')
