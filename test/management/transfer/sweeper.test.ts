@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { slowTransferProblem } from '../../../src/management/transfer/slow-transfer.ts'
 import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
-import { movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
+import { lookedAfterMs, movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
 import { StoreError } from '../../../src/store/port.ts'
 import { until } from '../../support/server.ts'
 
@@ -82,6 +82,110 @@ it('looks at what is behind 10,000 that fail, and has no more at work', async ()
   // From the first again: those that failed a moment ago rest.
   await sweeper.sweep()
   expect(tried.length).toBe(10_001)
+})
+
+/** Each transfer came at its number of milliseconds; `sweep` tells which were tried. */
+function openAlone(references: readonly string[], fails: (reference: string) => boolean) {
+  const time = { nowMs: lookedAfterMs, isDoubted: false, unread: 0 }
+  let tried: string[] = []
+  const places = references.map((reference, seenAtMs) => {
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs } as Transfer)
+    return { sortKey, value: '' }
+  })
+  const sweeper = startTransferSweeper({
+    store: {
+      range: async () => [],
+      rangeReachable: async () => ({ entries: time.unread > 0 ? [] : places, unread: time.unread }),
+    },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      async finish({ reference }) {
+        tried.push(reference)
+        if (fails(reference)) throw new StoreError('a node is down', 'no')
+        places.splice(0, places.length)
+        return { state: 'busy' }
+      },
+    },
+    clock: { nowMs: () => time.nowMs, isDoubted: () => time.isDoubted },
+    intervalMs: 600_000,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(sweeper.stop)
+  const sweep = async () => {
+    tried = []
+    await sweeper.sweep()
+    return tried
+  }
+  return { time, sweeper, sweep }
+}
+
+it('tries again what failed, five seconds later, until it is finished', async () => {
+  let isDown = true
+  const { time, sweep } = openAlone(['R'], () => isDown)
+  expect(await sweep()).toEqual(['R'])
+  time.nowMs += 4_999
+  expect(await sweep()).toEqual([])
+  time.nowMs += 1
+  expect(await sweep()).toEqual(['R'])
+  time.nowMs += 5_000
+  isDown = false
+  expect(await sweep()).toEqual(['R'])
+  expect(await sweep()).toEqual([])
+})
+
+it('leaves alone what its own request may still end, and everything while its clock is not believed', async () => {
+  const { time, sweeper, sweep } = openAlone(['first', 'second'], () => true)
+  time.isDoubted = true
+  expect(await sweep()).toEqual([])
+  expect(sweeper.open.count).toBe(2)
+  time.isDoubted = false
+  expect(await sweep()).toEqual(['first'])
+  time.nowMs += 1
+  expect(await sweep()).toEqual(['second'])
+})
+
+it('counts what it has seen on its way as there, and older, while it cannot look', async () => {
+  const { time, sweeper, sweep } = openAlone(['R'], () => true)
+  await sweep()
+  expect(sweeper.open).toEqual({ count: 1, oldestMs: lookedAfterMs, unread: 0 })
+  time.unread = 1
+  for (let look = 0; look < 2; look++) {
+    time.nowMs += 1_000
+    await sweep()
+  }
+  expect(sweeper.open).toEqual({ count: 1, oldestMs: lookedAfterMs + 2_000, unread: 1 })
+})
+
+it('has at most sixteen at work that take less than half a second', async () => {
+  let atWork = 0
+  let most = 0
+  const references = Array.from({ length: 40 }, (_, i) => `R${i}`)
+  const places = references.map((reference, seenAtMs) => {
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs } as Transfer)
+    return { sortKey, value: '' }
+  })
+  const sweeper = startTransferSweeper({
+    store: { range: async () => places },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      async finish() {
+        most = Math.max(most, ++atWork)
+        await new Promise((resolve) => setTimeout(resolve, 5))
+        atWork--
+        return { state: 'busy' }
+      },
+    },
+    clock: { nowMs: () => Date.UTC(2026, 10, 15, 10) },
+    intervalMs: 600_000,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(sweeper.stop)
+  await sweeper.sweep()
+  expect(most).toBe(16)
 })
 
 it('is told of a transfer when it is on its way for more than two minutes', () => {
