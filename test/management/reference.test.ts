@@ -91,6 +91,9 @@ describe('a Reference', () => {
     expect(await attempts()).toBe(1)
     await endReference(aggregates, call, failed, nowMs, 1)
     expect(await attempts()).toBe(2)
+    // Nor by a slow one of another payload, of the day before.
+    await endReference(aggregates, other, failed, nowMs, 2)
+    expect(await attempts()).toBe(2)
   })
 
   it.each([

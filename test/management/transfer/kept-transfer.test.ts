@@ -36,10 +36,11 @@ function open(maxKept = 10) {
       transfer: transferOf(id),
     }),
     credit: async () => credited,
-  } as unknown as TransferSteps
-  const watched = kept.watch(steps)
+    find: async (_home: string, { reference }: { reference: string }) => transferOf(reference),
+  } as unknown as { -readonly [K in keyof TransferSteps]: TransferSteps[K] }
+  const watched = kept.watch({ ...steps, debit: (...given) => steps.debit(...given) })
   const debit = (id: string) => watched.debit({ id } as never, {} as never)
-  return { kept, driven, watched, debit, troubles, time }
+  return { kept, driven, steps, watched, debit, troubles, time }
 }
 
 it('drives again what it knows, with the last word of the destination, and lets new debits wait', async () => {
@@ -128,6 +129,66 @@ it('drives once more what another loss has come between, for its first commit ma
   begun[0]!.end()
   await aMoment()
   expect(kept.isMending).toBe(false)
+})
+
+it('lets new debits wait until what a further loss has met is driven, too', async () => {
+  const { kept, debit } = open()
+  const begun = heldDrives(kept)
+  await debit('T1')
+  kept.onLoss()
+  await aMoment()
+  kept.onLoss()
+  await aMoment()
+  const [first, second] = begun.splice(0)
+  first!.end()
+  await aMoment()
+  begun[0]!.end()
+  await aMoment()
+  let isAnswered = false
+  const next = debit('T2').then(() => {
+    isAnswered = true
+  })
+  await aMoment()
+  expect(isAnswered).toBe(false)
+  second!.end()
+  await next
+})
+
+it('drives again what was begun before a loss, and is told only after all others were driven', async () => {
+  const { kept, driven, steps, watched } = open()
+  kept.repeatBy(async (known) => {
+    driven.push(known)
+    return 'driven'
+  })
+  let answer = () => {}
+  const { debit } = steps
+  steps.debit = async (...given) => {
+    await new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    return debit(...given)
+  }
+  const late = watched.debit({ id: 'T1' } as never, {} as never)
+  await aMoment()
+  kept.onLoss()
+  while (kept.isMending) await aMoment()
+  answer()
+  await late
+  expect(driven.map(({ transfer }) => transfer.id)).toEqual(['T1'])
+})
+
+it('keeps what it meets on its way, and lets go of what the store keeps a minute later, also after a loss', async () => {
+  const { kept, debit, watched, time } = open()
+  expect(await watched.find('w:org-1:USD', transferOf('T0'), '')).toMatchObject({ id: 'T0' })
+  await debit('T1')
+  expect(kept.figures.kept).toBe(2)
+  kept.onLoss()
+  while (kept.isMending) await aMoment()
+  kept.onCheckpoint(1)
+  time.monoMs = 60_001
+  expect(kept.figures.kept).toBe(2)
+  kept.onKept(1)
+  expect(kept.figures).toEqual({ kept: 0, repeated: 2, forgotten: 0 })
 })
 
 it('has at most 32 at work for each loss, and those that a further loss has met begin no other', async () => {

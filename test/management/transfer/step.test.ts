@@ -2,88 +2,16 @@ import { describe, expect, it } from 'vitest'
 import { checkMoney } from '../../../src/backoffice/money-check.ts'
 import { readRecord } from '../../../src/backoffice/record-kind.ts'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
-import { createAggregates } from '../../../src/engine/aggregates.ts'
-import { createLostSteps } from '../../../src/management/transfer/lost-step.ts'
 import {
   createLostTransfers,
   type KnownTransfer,
 } from '../../../src/management/transfer/lost-transfer.ts'
-import { createSides } from '../../../src/management/transfer/side.ts'
-import { createTransferSteps } from '../../../src/management/transfer/step.ts'
 import { successorOf } from '../../../src/management/transfer/transfer.ts'
 import { createTransfers } from '../../../src/management/transfer/transfers.ts'
 import { StoreError } from '../../../src/store/port.ts'
-import { openCards, startEngine } from '../../support/engine-world.ts'
-import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
+import { nowMs, openSteps as open, tellOne } from '../../support/step-world.ts'
 
-const nowMs = () => Date.UTC(2026, 10, 15, 10)
 const dayMs = 86_400_000
-
-async function open() {
-  const state = createMemoryState()
-  const store = createMemoryStore(state, { nowMs })
-  const clock = { nowMs, monoMs: nowMs }
-  const engine = startEngine(store, { clock })
-  await openCards(engine, 2, '100.00')
-  const aggregates = createAggregates({ store, newVersion: engine.newVersion })
-  const change = createSides({ engine, aggregates, nowMs })
-  const told: object[] = []
-  const prepareBeside = async () => (data: object) => {
-    told.push(data)
-    return { put: [{ group: 'v@99999', id: `evt-${told.length}`, value: JSON.stringify(data) }] }
-  }
-  const steps = createTransferSteps(change, nowMs, prepareBeside)
-  const lost = createLostSteps(change, nowMs, prepareBeside)
-  const attemptOf = (id: string, seenAtMs = nowMs(), reference = 'R') => {
-    const named = { clientId: 'cli', reference, hash: 'h', path: '/', id }
-    return { ...named, seenAtMs, beganAtMs: nowMs() }
-  }
-  const debit = async (id: string, seenAtMs = nowMs(), reference = 'R') => {
-    const { beganAtMs: _, ...attempt } = attemptOf(id, seenAtMs, reference)
-    const sides = {
-      from: { kind: 'card', accountId: 'account-0', cardId: 'card-0' },
-      to: { kind: 'card', accountId: 'account-1', cardId: 'card-1' },
-    } as const
-    const planned = { type: 'CardToCard', amountMinor: 1_000, currency: 'USD', ...sides } as const
-    const more = { narration: '', opening: null, data: null, fromAfter: null }
-    const asked = { home: 'a:account-0', check: () => null }
-    const transfer = { ...attempt, ...planned, ...more }
-    const debited = await steps.debit(attemptOf(id, seenAtMs, reference), { ...asked, transfer })
-    if (debited.state !== 'moving') throw new Error(debited.state)
-    return debited.transfer
-  }
-  const setStatus = (status: 'Active' | 'Frozen') =>
-    engine.operate('account-1', { type: 'changeCard', cardId: 'card-1', set: { status } }, 't')
-  const movedMinor = async () => {
-    const views = ['account-0', 'account-1'].map((accountId) =>
-      engine.change({
-        accountId,
-        origin: '',
-        decide: ({ account }) => ({ result: account!.movedMinor, write: null }),
-      }),
-    )
-    return Promise.all(views)
-  }
-  const learnt: KnownTransfer[] = []
-  const keep = (one: KnownTransfer) => void learnt.push(one)
-  let storeAheadMs = 0
-  const storeNowMs = async () => nowMs() + storeAheadMs
-  const setStoreAhead = (ms: number) => {
-    storeAheadMs = ms
-  }
-  const driveAgain = createLostTransfers({ steps, lost, engine, keep, storeNowMs })
-  const known = { state, store, steps, lost, told, attemptOf, driveAgain, engine, keep, learnt }
-  return { ...known, storeNowMs, setStoreAhead, debit, setStatus, movedMinor }
-}
-
-/** One that has arrived, in a store that is lost afterwards. */
-async function tellOne() {
-  const { steps, debit } = await open()
-  const told = await debit('T1')
-  const verdict = await steps.credit(told)
-  if (verdict === 'tooOld') throw new Error('too old')
-  return { told, verdict, steps }
-}
 
 describe('the steps of a transfer', () => {
   it('go on after both accounts were made anew: what is on its way and what was said is left alone', async () => {
@@ -121,6 +49,7 @@ describe('the steps of a transfer', () => {
       expect(await lost.credit(transfer)).toMatchObject({ state: 'credited' })
     expect(told).toMatchObject([word, word])
     expect(JSON.stringify(store.dump().aggregates)).toContain('evt-2')
+    expect(store.dump().indexes.events?.map(([id]) => id)).toEqual(['evt-1', 'evt-2'])
   })
 
   it('refuse to move money where the word that it moved would be dropped at once', async () => {
@@ -131,7 +60,7 @@ describe('the steps of a transfer', () => {
   })
 
   it('let a destination refuse for good: a late credit finds the refusal, not the card', async () => {
-    const { steps, debit, setStatus, movedMinor } = await open()
+    const { steps, debit, setStatus, movedMinor, store } = await open()
     const transfer = await debit('T1')
     await setStatus('Frozen')
     const refused = await steps.credit(transfer)
@@ -140,6 +69,7 @@ describe('the steps of a transfer', () => {
     expect(await steps.credit(transfer)).toEqual(refused)
     if (refused === 'tooOld') throw new Error('too old')
     expect(await steps.close(transfer, refused)).toEqual({ state: 'takenBack' })
+    expect(store.dump().indexes.moving ?? []).toEqual([])
     expect(await steps.credit(transfer)).toEqual(refused)
     expect(await movedMinor()).toEqual([0, 0])
   })
@@ -314,6 +244,8 @@ describe('the steps of a transfer', () => {
     expect(await after.movedMinor()).toEqual([-1_000, 1_000])
     expect(await after.lost.hear(told)).toMatchObject({ state: 'refused' })
     expect(await after.lost.hear(successorOf(told))).toMatchObject({ state: 'credited' })
+    const learnt = after.learnt.map(({ transfer }) => transfer.id)
+    expect(learnt).toEqual([told.id, successorOf(told).id])
   })
 
   it('leave records that can be read at a source that lost one, and gave another under its Reference', async () => {
@@ -329,7 +261,8 @@ describe('the steps of a transfer', () => {
       // A failover of the source alone takes the first debit.
       if (id === 'T1') state.aggregates.set('a:account-0', { ...before, version: 'lost' })
     }
-    await driveAgain(ends[0]!)
+    // By two servers that know it.
+    for (let server = 0; server < 2; server++) await driveAgain(ends[0]!)
     expect(await movedMinor()).toEqual([-2_000, 2_000])
     expect(await lost.hasGiven(ends[0]!.transfer)).toBe(true)
     const keys: string[] = []

@@ -1,7 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { slowTransferProblem } from '../../../src/management/transfer/slow-transfer.ts'
 import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
-import { lookedAfterMs, movingEntry, type Transfer } from '../../../src/management/transfer/transfer.ts'
+import {
+  lookedAfterMs,
+  movingEntry,
+  type Transfer,
+} from '../../../src/management/transfer/transfer.ts'
 import { StoreError } from '../../../src/store/port.ts'
 import { until } from '../../support/server.ts'
 
