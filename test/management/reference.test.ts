@@ -52,6 +52,19 @@ describe('a Reference', () => {
     expect(await bindReference(aggregates, other, nowMs + dayMs)).toMatchObject({})
   })
 
+  it('is refused by a commit, which a command that is still on its way cannot follow', async () => {
+    const { aggregates, store } = open()
+    const versionNow = () => Object.values(store.dump().aggregates)[0]!.version
+    await bindReference(aggregates, call, nowMs)
+    const begun = versionNow()
+    expect(await bindReference(aggregates, other, nowMs)).toBe('other')
+    const refused = versionNow()
+    await endReference(aggregates, call, done, nowMs)
+    const ended = versionNow()
+    expect(await bindReference(aggregates, call, nowMs)).toBe('seen')
+    expect(new Set([begun, refused, ended, versionNow()]).size).toBe(4)
+  })
+
   it('stays done, whatever a slower attempt says later', async () => {
     const { aggregates, store } = open()
     await bindReference(aggregates, call, nowMs)

@@ -56,6 +56,8 @@ describe('a transfer that the store has lost', () => {
     expect(await changedBy(() => lost.hear(transfer))).toEqual([false, true])
     expect(await changedBy(() => lost.debit(transfer, 'told'))).toEqual([true, false])
     expect(await changedBy(() => lost.hasGiven(transfer))).toEqual([true, false])
+    // On its way, it can still be given back.
+    expect(await lost.hasGiven(transfer)).toBe(false)
     await lost.refuse(transfer, frozen)
     expect(await changedBy(() => lost.refuse(transfer, frozen))).toEqual([false, true])
     await lost.credit(transfer)
@@ -119,21 +121,27 @@ describe('a transfer that the store has lost', () => {
     expect(await world.movedMinor()).toEqual([-1_000, 1_000])
   })
 
-  it('is taken from its source when its credit comes while it is refused for want of money', async () => {
-    const { told } = await tellOne()
-    const after = await open()
-    const spent = { type: 'adjust', amountMinor: -9_500, reference: 'A' } as const
-    await after.engine.operate('account-0', spent, 'test')
-    const lost: typeof after.lost = {
-      ...after.lost,
-      async refuse(transfer, refusal) {
-        await after.steps.credit(transfer)
-        return after.lost.refuse(transfer, refusal)
-      },
-    }
-    await createLostTransfers({ ...after, lost })({ transfer: told, verdict: null })
-    expect(await after.movedMinor()).toEqual([-1_000, 1_000])
-  })
+  it.each([
+    ['by nobody', null],
+    ['as refused', { state: 'refused', refusal: frozen }],
+  ] as const)(
+    'is taken from its source when its credit comes late, and it was heard of %s',
+    async (_name, verdict) => {
+      const { told } = await tellOne()
+      const after = await open()
+      const spent = { type: 'adjust', amountMinor: -9_500, reference: 'A' } as const
+      await after.engine.operate('account-0', spent, 'test')
+      const lost: typeof after.lost = {
+        ...after.lost,
+        async refuse(transfer, refusal) {
+          await after.steps.credit(transfer)
+          return after.lost.refuse(transfer, refusal)
+        },
+      }
+      await createLostTransfers({ ...after, lost })({ transfer: told, verdict })
+      expect(await after.movedMinor()).toEqual([-1_000, 1_000])
+    },
+  )
 
   it('moves under its second id also where another has given it back before who drives it', async () => {
     const { told, verdict } = await tellOne()

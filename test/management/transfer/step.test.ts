@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkMoney } from '../../../src/backoffice/money-check.ts'
 import { readRecord } from '../../../src/backoffice/record-kind.ts'
 import { repairAccount } from '../../../src/backoffice/repair.ts'
+import { maxSideMinor } from '../../../src/domain/record/movement.ts'
 import {
   createLostTransfers,
   type KnownTransfer,
@@ -126,6 +127,42 @@ describe('the steps of a transfer', () => {
     await say({ hash: 'another' }, null)
     expect(states).toEqual(['late', 'refused', 'other'])
     expect(await movedMinor()).toEqual([-1_000, 0])
+  })
+
+  it('are refused by a destination that would have more than can be kept', async () => {
+    const { steps, debit } = await open()
+    const transfer = { ...(await debit('T1')), amountMinor: maxSideMinor }
+    const refused = { state: 'refused', refusal: { condition: 'amountTooLarge' } }
+    expect(await steps.credit(transfer)).toMatchObject(refused)
+    const toWallet = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
+    const withdrawal = { ...transfer, type: 'Withdrawal', to: toWallet } as const
+    expect(await steps.credit(withdrawal)).toMatchObject({ state: 'credited' })
+    expect(await steps.credit({ ...withdrawal, id: 'T2' })).toMatchObject(refused)
+  })
+
+  it('tell only the request that began it that it was done; any other hears that it was seen', async () => {
+    const { steps, debit, attemptOf } = await open()
+    const transfer = await debit('T1')
+    const verdict = await steps.credit(transfer)
+    if (verdict === 'tooOld') throw new Error('too old')
+    await steps.close(transfer, verdict)
+    const asked = { home: 'a:account-0', transfer: null, check: () => null }
+    expect(await steps.debit(attemptOf('T1'), asked)).toMatchObject({ state: 'done' })
+    expect(await steps.debit(attemptOf('T2'), asked)).toEqual({ state: 'seen' })
+  })
+
+  it('take another entry than its own out of the index, too, and leave its own', async () => {
+    const { steps, debit, store } = await open()
+    await debit('T1')
+    const entries = store.dump().indexes.moving!
+    const [[sortKey] = ['']] = entries
+    const stale = `${sortKey.slice(0, -1)}S`
+    await store.fill([
+      { kind: 'index', index: 'moving', sortKey: stale, value: '', aggregate: 'a:account-0' },
+    ])
+    const named = { clientId: 'cli', reference: 'R' }
+    expect(await steps.find('a:account-0', named, stale)).toMatchObject({ id: 'T1' })
+    expect(store.dump().indexes.moving).toEqual(entries)
   })
 
   it('take an entry of nothing out of the index by a commit', async () => {
