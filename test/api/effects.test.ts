@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { isRefused, refuse } from '../../src/api/condition.ts'
 import { availableMinor } from '../../src/domain/record/account.ts'
 import type { AggregateView } from '../../src/engine/aggregate-copy.ts'
+import { pendingPlace } from '../../src/management/effect.ts'
 import { openApi } from '../support/api-world.ts'
 import { openCards } from '../support/engine-world.ts'
 import { createMemoryState, type Fault } from '../support/memory-store.ts'
@@ -74,6 +75,40 @@ describe('an effect under a Reference', () => {
     time.ms += 60_001
     expect(codeOf(await effects.onAggregate(call, 'counts', counting))).toBe('unavailable')
     expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })
+  })
+
+  it('is not had beside money that is on its way under its Reference', async () => {
+    const { effects, callOf } = await open()
+    const moving = pendingPlace({ clientId: 'cli_1', reference: 'r1' })
+    const begin = () => ({ data: {}, write: { put: [{ ...moving, value: 'on its way' }] } })
+    await effects.onAggregate(callOf('r0'), 'counts', begin)
+    const result = await effects.onAggregate(callOf('r1'), 'counts', counting)
+    expect(codeOf(result)).toBe('referenceSeen')
+    expect(await effects.onAggregate(callOf('r2'), 'counts', counting)).toMatchObject({ data: {} })
+  })
+
+  it('knows since when it may have been begun before: not before a refusal, which did nothing', async () => {
+    const { effects, callOf, time } = await open()
+    const since: number[] = []
+    const startMs = time.ms
+    const ends = [
+      () => {
+        throw new Error('crashed')
+      },
+      () => refuse('notPermitted', 'no'),
+      () => ({ data: {}, write: {} }),
+    ]
+    const ask = (end: (typeof ends)[number]) => {
+      time.ms += 10
+      return effects.onPrepared<object>(callOf('r1'), 'counts', async (begunAtMs) => {
+        since.push(begunAtMs - startMs)
+        return end
+      })
+    }
+    await expect(ask(ends[0]!)).rejects.toThrow('crashed')
+    expect(codeOf(await ask(ends[1]!))).toBe('notPermitted')
+    expect(await ask(ends[2]!)).toEqual({ data: {} })
+    expect(since).toEqual([10, 10, 30])
   })
 
   it('leaves its Reference to any call a day later, of another path too', async () => {
