@@ -77,6 +77,12 @@ describe('an effect under a Reference', () => {
     expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })
   })
 
+  it('stays at the home of its first attempt, from where money may be on its way', async () => {
+    const { effects, callOf } = await open()
+    expect(await effects.bind(callOf('r1'), 'w:org-1:USD')).toMatchObject({ home: 'w:org-1:USD' })
+    expect(await effects.bind(callOf('r1'), 'a:account-1')).toMatchObject({ home: 'w:org-1:USD' })
+  })
+
   it('is not had beside money that is on its way under its Reference', async () => {
     const { effects, callOf } = await open()
     const moving = pendingPlace({ clientId: 'cli_1', reference: 'r1' })
@@ -169,6 +175,25 @@ describe('a creation under a Reference', () => {
     expect(ids[1]).toBe(ids[0])
     expect(ids[2]).not.toBe(ids[0])
     expect(ids[0]).toMatch(/^cus_[0-9A-Z]{26}$/)
+  })
+
+  it('is made by the next attempt where a refusal was not noted before its server died', async () => {
+    const { effects, other, callOf } = await open()
+    const ids: string[] = []
+    const ask = (isDying: boolean) =>
+      effects.onNew(callOf('r1'), 'cus', aggregateOf, async (id) => {
+        ids.push(id)
+        if (isDying) throw new Error('crashed')
+        return creating(id)()
+      })
+    await expect(ask(true)).rejects.toThrow('crashed')
+    // What the refusal of another server has left there.
+    await other.effects.onAggregate(callOf('r2'), aggregateOf(ids[0]!), () =>
+      refuse('fundsMissing'),
+    )
+    const made = await ask(false)
+    expect(made).toEqual({ data: { id: ids.at(-1) } })
+    expect(ids.at(-1)).not.toBe(ids[0])
   })
 
   it('is made once, however many are told that it was made already', async () => {
