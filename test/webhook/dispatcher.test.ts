@@ -1,0 +1,90 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createSecretBox } from '../../src/management/secret-box.ts'
+import type { Attempted, DueEntry } from '../../src/webhook/courier.ts'
+import { createDispatcher } from '../../src/webhook/dispatcher.ts'
+import { newEndpoint } from '../../src/webhook/endpoint.ts'
+import { dueKey } from '../../src/webhook/event.ts'
+import { createMemoryStore } from '../support/memory-store.ts'
+
+const nowMs = Date.UTC(2026, 10, 15, 10)
+const box = createSecretBox([Buffer.alloc(32)])
+const given = { url: 'https://a.example/', events: ['*'], description: '' }
+const turns = () => new Promise((resolve) => setTimeout(resolve, 10))
+
+/** Events that are due at once, of each endpoint as many, and a courier whose attempts end when they are told to. */
+async function open(endpoints: number, each: number, failingSinceMs: number | null = null) {
+  const store = createMemoryStore()
+  const deliveries = Array.from({ length: endpoints * each }, (_, i) => {
+    const webhookId = `whk_${i % endpoints}`
+    const due = { organizationId: 'org-1', webhookId, dueMs: nowMs, eventId: `evt_${i}` }
+    return { kind: 'index' as const, ...dueKey(due), value: 'ev:1 v@1', aggregate: 'ev:1' }
+  })
+  await store.fill(deliveries)
+  const begun: { readonly entry: DueEntry; readonly end: (attempted: Attempted) => void }[] = []
+  const world = { isOwner: true, monoMs: 0, troubles: 0 }
+  const endpointOf = async (_organizationId: string, webhookId: string) => ({
+    ...newEndpoint(webhookId, given, 'whsec_AA==', box, nowMs),
+    failingSinceMs,
+  })
+  const dispatcher = createDispatcher({
+    store,
+    clock: { nowMs: () => nowMs, monoMs: () => world.monoMs },
+    courier: {
+      deliver: (entry) => new Promise((end) => begun.push({ entry, end })),
+      giveUp: () => Promise.reject(new Error('nothing is given up')),
+      remember() {},
+      ping: () => Promise.reject(new Error('nothing is tested')),
+    },
+    endpointOf,
+    endpointNow: endpointOf,
+    owns: () => world.isOwner,
+    onResult() {},
+    onTrouble: () => world.troubles++,
+  })
+  onTestFinished(dispatcher.stop)
+  return { world, begun, dispatcher }
+}
+
+const arrived = (written: Promise<void>): Attempted => ({
+  result: { atMs: nowMs, status: 200, detail: '', succeeded: true },
+  retryAfterMs: 0,
+  written,
+})
+
+it('sends nothing more of what it has read once another instance sends for the endpoint', async () => {
+  const { world, begun, dispatcher } = await open(1, 20)
+  await dispatcher.look()
+  await turns()
+  begun[0]!.end(arrived(Promise.resolve()))
+  await turns()
+  const flying = begun.length
+  expect(flying).toBeGreaterThan(1)
+  expect(flying).toBeLessThan(20)
+  world.isOwner = false
+  for (const { end } of begun) end(arrived(Promise.resolve()))
+  await turns()
+  expect(begun).toHaveLength(flying)
+  expect([dispatcher.flying, dispatcher.settling]).toEqual([0, 0])
+})
+
+it('keeps places free of endpoints that failed before this process, however many they are', async () => {
+  const { begun, dispatcher } = await open(80, 1, nowMs - 60_000)
+  await dispatcher.look()
+  await turns()
+  expect(begun).toHaveLength(64)
+})
+
+it('rests when what became of an attempt cannot be written, and has it no more under way', async () => {
+  const { world, begun, dispatcher } = await open(1, 3)
+  await dispatcher.look()
+  await turns()
+  expect(begun).toHaveLength(1)
+  begun[0]!.end(arrived(Promise.reject(new Error('the store is away'))))
+  await turns()
+  const before = begun.length
+  expect(world.troubles).toBe(1)
+  await dispatcher.look()
+  await turns()
+  expect(begun).toHaveLength(before)
+  expect(dispatcher.settling).toBe(0)
+})
