@@ -88,3 +88,28 @@ it('rests when what became of an attempt cannot be written, and has it no more u
   expect(begun).toHaveLength(before)
   expect(dispatcher.settling).toBe(0)
 })
+
+it('begins none while 64 are not written down yet, or one where the last one failed', async () => {
+  const never = new Promise<void>(() => {})
+  const well = await open(1, 100)
+  await well.dispatcher.look()
+  await turns()
+  well.begun[0]!.end(arrived(Promise.resolve()))
+  for (let ended = 1; ended < 100; ended++) {
+    await turns()
+    well.begun[ended]?.end(arrived(never))
+  }
+  // Those that were under way when it were so many are more by then.
+  expect(well.dispatcher.settling).toBeLessThan(64 + 8)
+  expect(well.begun.length).toBe(1 + well.dispatcher.settling)
+
+  const { world, begun, dispatcher } = await open(1, 3)
+  await dispatcher.look()
+  await turns()
+  const { result } = arrived(never)
+  begun[0]!.end({ result: { ...result, succeeded: false }, retryAfterMs: 0, written: never })
+  world.monoMs += 60_000
+  await dispatcher.look()
+  await turns()
+  expect([begun.length, dispatcher.settling]).toEqual([1, 1])
+})
