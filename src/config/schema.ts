@@ -253,17 +253,13 @@ export const schema = z.object({
     .describe('How long the log of decisions is kept, in days'),
   CACHE_CARDS: wholeNumber(1_000, 20_000_000)
     .default(200_000)
-    .describe(
-      'Cards kept in memory, as far as half of `ENGINE_HEAP_MB` goes; others are read on demand',
-    ),
+    .describe('Cards kept in memory, within half of `ENGINE_HEAP_MB`; others are read on demand'),
   ENGINE_HEAP_MB: wholeNumber(128, 65_536)
     .default(1_024)
     .describe("Limit of the engine's heap, in megabytes"),
   LOG_LEVEL: oneOf(logLevels)
     .default('info')
-    .describe(
-      'Least level that is logged, of `trace`, `debug`, `info`, `warn`, `error`, `fatal`; `silent` for none. Decisions are `info`',
-    ),
+    .describe('Least that is logged: `trace`, `debug`, `info`, `warn`, `error`, `fatal`, `silent`'),
 })
 
 export type Name = keyof typeof schema.shape
