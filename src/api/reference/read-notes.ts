@@ -27,10 +27,10 @@ export interface ReadNotesOptions {
 /** How long a note waits for others: the more of them are written together, the less each takes. */
 const waitForOthersMs = 10
 /**
- * A process that dies, or whose disk is full, forgets as many at most, and their calls may then be made once more. As
- * many as there are calls at work: who reads again and again would wait for the disk at fewer.
+ * A process that dies, or whose disk is full, forgets as many at most, and their calls may then be made once more. At
+ * fewer, who reads again and again waits for a slow disk; at more, all wait at once for a writer that came to lag behind.
  */
-const maxUnwritten = 256
+const maxUnwritten = 32
 
 export function createReadNotes(options: ReadNotesOptions): ReadNotes {
   const { store, aggregates } = options

@@ -9,7 +9,7 @@ import { createMemoryState, createMemoryStore } from '../../support/memory-store
 
 const nowMs = Date.UTC(2026, 10, 15, 12)
 /** As many reads as may be ahead of their notes. */
-const bound = 256
+const bound = 32
 
 /** Commits wait until `open` is called, or fail while `fails`. */
 function openGate({ isShared = false } = {}) {
