@@ -37,6 +37,13 @@ export function connectTo(file: string): Promise<Socket | null> {
   })
 }
 
+/** True as well where nobody can tell, as where this user may not connect: whoever is there is left alone. */
+export async function isListenedTo(file: string): Promise<boolean> {
+  const socket = await connectTo(file).catch(() => 'somebody' as const)
+  if (socket !== 'somebody') socket?.destroy()
+  return socket !== null
+}
+
 function socketPath(file: string): string {
   const fromHere = relative(process.cwd(), file)
   return fromHere.length < file.length ? fromHere : file

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { connect } from 'node:net'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
+import { isListenedTo } from '../../folder-socket.ts'
 import { type StorePlace, whyNoStore } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
 import { withoutCredentials } from '../../store/redis/address.ts'
@@ -79,17 +79,4 @@ export async function isServed(dataDir: string): Promise<boolean> {
     }
   }
   return false
-}
-
-function isListenedTo(file: string): Promise<boolean> {
-  // The path of a socket may have about a hundred bytes only.
-  const fromHere = relative(process.cwd(), file)
-  return new Promise((resolve) => {
-    const socket = connect(fromHere.length < file.length ? fromHere : file)
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-    socket.once('error', () => resolve(false))
-  })
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdir, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectTo, listenIn } from '../../folder-socket.ts'
+import { isListenedTo, listenIn } from '../../folder-socket.ts'
 
 export interface FolderLock {
   /** Why no lock could be taken, '' when it was. */
@@ -53,10 +53,4 @@ async function liveLocks(folder: string, own: string): Promise<string[]> {
 
 function noLock(code: string): FolderLock {
   return { problem: `a second process would not be noticed (${code})`, release: async () => {} }
-}
-
-async function isListenedTo(file: string): Promise<boolean> {
-  const socket = await connectTo(file).catch(() => 'somebody' as const)
-  if (socket !== 'somebody') socket?.destroy()
-  return socket !== null
 }
