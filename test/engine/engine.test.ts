@@ -10,6 +10,7 @@ import { countsAt } from '../../src/domain/record/merchant-counts.ts'
 import { decodeEntry } from '../../src/engine/format/entry-codec.ts'
 import { startSweeper } from '../../src/engine/sweeper.ts'
 import { windowFile } from '../../src/rules/pack/window-file.ts'
+import { StoreError } from '../../src/store/port.ts'
 import { encodeBook } from '../support/book-text.ts'
 import {
   handed,
@@ -102,6 +103,41 @@ describe('the engine', () => {
     const declined = entries.filter(({ kind }) => kind === 'said')
     expect(declined).toHaveLength(63)
     expect(engine.answers.get('s0')?.code).toBe('000')
+  })
+
+  it('follows the last word of a slot when the command with an earlier one fails', async () => {
+    const store = createMemoryStore()
+    let fail: (() => void) | null = null
+    let isAway = false
+    const commit: typeof store.commit = async (commands) => {
+      if (!isAway) return store.commit(commands)
+      await new Promise<void>((resolve) => {
+        fail = resolve
+      })
+      throw new StoreError('away', 'no')
+    }
+    const engine = startEngine({ ...store, commit })
+    await openCards(engine, 1)
+    const one = handed(testEvent({ eventId: 'e1', transactionId: 't1', amountMinor: 6000 }), 's1')
+    const said = {
+      code: '000',
+      decidedBy: 'default',
+      cause: 'deadline',
+      ruleId: '',
+      approvedAmountMinor: null,
+      rulesVersion: '',
+    } as const
+    isAway = true
+    engine.say({ ...one, said })
+    await expect.poll(() => fail).not.toBeNull()
+    engine.say({ ...one, said: { ...said, code: '176' } })
+    isAway = false
+    fail!()
+    await engine.idle()
+    expect(await showAccount(store, 'account-0')).toMatchObject({ heldMinor: 0 })
+    const shown = await showEvent(store, 'card-0', 'e1', Date.now(), 45 * dayMs)
+    expect(shown).toMatchObject({ answer: { code: '176' } })
+    expect(engine.booked).toEqual(new Set(['s1']))
   })
 
   it('puts 256 items of an account into one command, and the rest into the next', async () => {

@@ -79,7 +79,8 @@ export function createLandings(options: LandingsOptions): Landings {
       if (failure !== 'conflict') item.mayExist = true
       if (failure === 'unknown') item.mayStillCommit = true
       if (item.kind === 'change') continue
-      item.said ??= item.saidInFlight
+      // The last word counts: what was told may be booked again while the gate says otherwise.
+      item.said = item.saidInFlight ?? item.said
       item.saidInFlight = null
     }
     queues.giveBack(queue, batch.decided)
