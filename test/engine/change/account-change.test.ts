@@ -195,13 +195,28 @@ describe('a change of an account', () => {
 
   it('is given up when the store takes no commits, while events go on', async () => {
     let away = true
-    const { engine } = await open(() => ({ kind: away ? 'refused' : 'none' }))
+    const { store, engine } = await open(() => ({ kind: away ? 'refused' : 'none' }))
     const random = engine.change(taking(1)).catch((error: unknown) => error)
     const answer = engine.ask({ eventId: 'e1', amountMinor: 100 })
     const message = expect.stringMatching(/^the store takes no commits: ./)
     expect(await random).toMatchObject({ name: 'StoreError', executed: 'no', message })
     away = false
     expect((await answer).code).toBe('000')
+    // Who asked for it was told that nothing was done.
+    expect(store.dump().aggregates['a:account-0']!.groups).not.toHaveProperty('x')
+  }, 30_000)
+
+  it('is given up for its tries since the last commit alone, where something always waits', async () => {
+    let commits = 0
+    let second: Promise<string> | undefined
+    const renewing = () => ({ result: 'renewed', write: {} })
+    const { engine } = await open(() => {
+      if (++commits === 41) second = engine.change(taking(0, { decide: renewing }))
+      return { kind: commits <= 40 || (commits > 41 && commits <= 81) ? 'refused' : 'none' }
+    })
+    expect(await engine.change(taking(1))).toBe('taken')
+    expect(await second).toBe('renewed')
+    expect(commits).toBe(82)
   }, 30_000)
 
   it('is turned away behind ten thousand others', async () => {
