@@ -223,9 +223,11 @@ describe('a decision that fails', () => {
     const { state, engine, aside } = await openWorld({ answerDelivery: half })
     const answers = ['a', 'b'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
     engine.deliver(handed(testEvent({ eventId: 'poison' }), 'slot-p'))
-    const more = engine.ask({ eventId: 'c', amountMinor: 100 })
-    for (const answer of [...answers, more]) expect((await answer).code).toBe('000')
+    const more = ['c', 'd', 'e'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
+    for (const answer of [...answers, ...more]) expect((await answer).code).toBe('000')
     expect([...aside.keys()]).toEqual(['slot-p'])
+    // What came behind it goes together again.
+    expect(engine.stats().commands).toBe(3)
     expect(state.aggregates.get('a:account-0')!.root).not.toContain('poison')
   })
 
