@@ -7,6 +7,7 @@ const maxListed = 10_000
 
 let nowMs = 0
 let told = 0
+let healed = 0
 let released: (readonly DeliveryItem[])[] = []
 let quarantine: Quarantine
 /** Whether the records are there; what is gone is not damaged. */
@@ -16,6 +17,7 @@ beforeEach(() => {
   vi.useFakeTimers()
   nowMs = 0
   told = 0
+  healed = 0
   released = []
   isThere = true
   quarantine = createQuarantine({
@@ -24,7 +26,7 @@ beforeEach(() => {
     },
     clock: { nowMs: () => nowMs, monoMs: () => nowMs },
     onDamage: () => void told++,
-    onHealed: () => {},
+    onHealed: () => void healed++,
     release: (items) => void released.push(items),
   })
 })
@@ -72,5 +74,26 @@ describe('the quarantine', () => {
     await pass(31)
     expect(released).toEqual([[unlisted]])
     expect(quarantine.kept).toBe(0)
+  })
+
+  it('tries a failed decision again every 30 s, and takes one that fails no more for well after 5 s', async () => {
+    const failed = { aggregate: 'a:A1', key: null, problem: 'deciding failed' }
+    const item = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1'), 0)
+    quarantine.note(failed)
+    quarantine.keep(item, failed)
+    await pass(30)
+    expect(released).toEqual([])
+    await pass(1)
+    expect([released, quarantine.kept]).toEqual([[[item]], 0])
+    quarantine.note(failed)
+    quarantine.keep(item, failed)
+    await pass(30)
+    expect([released.length, quarantine.kept, told]).toEqual([1, 1, 1])
+    await pass(1)
+    expect([released.length, quarantine.kept]).toEqual([2, 0])
+    await pass(5)
+    expect([healed, quarantine.accounts]).toEqual([0, 1])
+    await pass(1)
+    expect([healed, quarantine.accounts]).toEqual([1, 0])
   })
 })
