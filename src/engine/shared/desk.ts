@@ -8,7 +8,7 @@ import { type ChildPut, type Loaded, StoreError } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { sharedCountsKey } from '../format/layout.ts'
 import type { Wanted } from '../memory/working-book.ts'
-import { encodeCounts, isWrittenBy, readCounts, withIds } from './record.ts'
+import { addWriting, encodeCounts, isWrittenBy, readCounts, withIds } from './record.ts'
 
 /** How often an instance writes what it has counted: what a crash can lose. */
 const sharedFlushMs = 1000
@@ -140,7 +140,8 @@ export function createSharedDesk(options: SharedDeskOptions): SharedDesk {
           const ids = taken.map(({ place }) => place.id)
           const { root, gone } = withIds(view.root, ids, maxIdsPerPartition)
           const put = taken.map(({ key, place, writing }, i): ChildPut => {
-            const value = encodeCounts(key, merged[i]!, writing.name)
+            const names = addWriting(view.child(place), writing.name)
+            const value = encodeCounts(key, merged[i]!, names)
             return { group: place.group, id: place.id, value }
           })
           const remove = gone.map((id) => ({ group: taken[0]!.place.group, id }))

@@ -7,9 +7,24 @@ export function encodeCounts(key: string, states: WindowStates, writing = ''): s
   return JSON.stringify([1, key, windowRows(states), writing])
 }
 
-/** Whether this writing is the last that the record has had: its answer may have been lost. */
+/** Other instances may write as often between a writing whose answer was lost and its next try. */
+const maxWritings = 8
+
+/** Whether this writing is among the last that the record has had: its answer may have been lost. */
 export function isWrittenBy(value: string | null, writing: string): boolean {
-  return value?.endsWith(`,${JSON.stringify(writing)}]`) === true
+  return writingsOf(value).includes(writing)
+}
+
+/** What names the last writings, with one more. */
+export function addWriting(value: string | null, writing: string): string {
+  const others = writingsOf(value).filter((name) => name !== '' && name !== writing)
+  return [...others, writing].slice(-maxWritings).join(' ')
+}
+
+/** They stand at the end, and the oldest comes first. */
+function writingsOf(value: string | null): readonly string[] {
+  const [, names = ''] = /,"([\w -]*)"\]$/.exec(value ?? '') ?? []
+  return names.split(' ')
 }
 
 /** Nothing for a record that is missing, or that another key with the same hash has written. */

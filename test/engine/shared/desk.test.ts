@@ -169,6 +169,21 @@ describe('windows over several cards', () => {
     expect(await one.value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
   })
 
+  it('count once what was not answered, also where another instance writes before it is tried again', async () => {
+    const state = createMemoryState()
+    const one = deskOn(state, { faults: true })
+    const other = deskOn(state)
+    one.count('M1')
+    one.failing.lostReplies = 1
+    setTimeout(async () => {
+      other.count('M1', 50)
+      await other.desk.stop()
+      one.failing.now = false
+    }, 30)
+    await one.desk.stop()
+    expect(await deskOn(state).value('M1')).toMatchObject({ sumMinor: 150, count: 2 })
+  })
+
   it('are written once the store is back', async () => {
     const state = createMemoryState()
     const { desk, failing, count, value, clock } = deskOn(state, { faults: true })
