@@ -148,6 +148,8 @@ export async function rotateClient(
   const refused = await change(aggregates, clientId, (client) => {
     if (client === null) return unknown(clientId)
     const [newest] = client.secrets
+    // Its commit was not answered: what it follows is behind it already, and stays.
+    if (newest?.sealed === sealed) return {}
     const kept = keepOldMs > 0 && newest ? [{ ...newest, untilMs: nowMs + keepOldMs }] : []
     const tokensValidFromMs = keepOldMs > 0 ? client.tokensValidFromMs : nowMs
     const secrets = [{ sealed, untilMs: null }, ...kept]
@@ -180,10 +182,16 @@ export async function removeClient(
     const own = entries.filter(({ value }) => value === clientId)
     unindex.push(...own.map(({ sortKey }) => ({ index: indexes.clients, sortKey })))
   }
+  // Where a commit was not answered, the next look finds nothing any more.
+  let wasThere = false
   return aggregates.change({
     aggregate: clientAggregate(clientId),
     decide({ root }) {
-      if (!root) return { result: unknown(clientId), write: root === null ? null : {} }
+      if (!root) {
+        const result = wasThere ? '' : unknown(clientId)
+        return { result, write: root === null ? null : {} }
+      }
+      wasThere = true
       return { result: '', write: { root: '', unindex } }
     },
   })

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { organizationsAggregate } from '../engine/format/layout.ts'
@@ -96,12 +97,15 @@ export function addOrganization(
   given: OrganizationSettings,
   nowMs: number,
 ): Promise<ManagementResult<Organization>> {
+  const made = { format: 1, organizationId, enabled: true, createdAtMs: nowMs, ...given } as const
   return change(aggregates, organizationId, (found, count) => {
     // Zod passes it over in the table of all, so that no decision would hear of it.
     if (organizationId === '__proto__') return 'no organization can be called __proto__'
+    // Its own, by a commit that was not answered.
+    if (isDeepStrictEqual(found, made)) return made
     if (found !== null) return `there is an organization ${organizationId} already: set it instead`
     if (count >= maxOrganizations) return `there are ${maxOrganizations} organizations, the most`
-    return { format: 1, organizationId, enabled: true, createdAtMs: nowMs, ...given }
+    return made
   })
 }
 

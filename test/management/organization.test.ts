@@ -9,7 +9,7 @@ import {
   setOrganization,
   wasTurnedDown,
 } from '../../src/management/organization.ts'
-import { createMemoryStore } from '../support/memory-store.ts'
+import { createMemoryStore, type Fault } from '../support/memory-store.ts'
 
 const settings: OrganizationSettings = {
   name: 'Acme',
@@ -39,6 +39,17 @@ it('there are a thousand organizations at most', async () => {
   const outcomes = await Promise.all(ids.map(world.add))
   expect(outcomes.filter(wasTurnedDown)).toEqual([{ refused: expect.stringContaining('the most') }])
   expect((await readOrganizations(world.store)).organizations).toHaveLength(1_000)
+})
+
+it('one whose commit was not answered is made, and no other in its place', async () => {
+  const faults: Fault[] = [{ kind: 'replyLost' }]
+  const store = createMemoryStore(undefined, { faults: () => faults.shift() ?? { kind: 'none' } })
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const made = { value: expect.objectContaining({ organizationId: 'org-1', name: 'Acme' }) }
+  expect(await addOrganization(aggregates, 'org-1', settings, 0)).toEqual(made)
+  const again = await addOrganization(aggregates, 'org-1', settings, 1)
+  expect(again).toEqual({ refused: expect.stringContaining('org-1 already') })
 })
 
 it('a change of one that is not there leaves what can be read, also before the first', async () => {

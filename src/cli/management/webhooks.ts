@@ -151,6 +151,8 @@ async function add(given: Added, session: Session): Promise<ExitCode> {
     aggregate: webhooksAggregate(given.organization),
     decide(view) {
       const all = endpointsIn(view)
+      // By a commit that was not answered.
+      if (all.some((one) => one.webhookId === webhookId)) return { result: false, write: {} }
       if (all.length >= maxEndpoints) return { result: true, write: {} }
       return { result: false, write: writeOfEndpoints([...all, endpoint]) }
     },
