@@ -14,6 +14,7 @@ import {
 import { type IdPrefix, idMadeFrom, newId } from '../management/id.ts'
 import { bindReference, endReference, type HomeOf } from '../management/reference.ts'
 import type { ReferencedCall } from '../management/reference-record.ts'
+import { onceBegun } from '../store/outcome.ts'
 import type { ChildKey } from '../store/port.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { refusalEnvelope } from './envelope.ts'
@@ -194,8 +195,12 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
     async onPrepared(call, aggregate, prepare) {
       const bound = await bind(call, () => aggregate)
       if (isRefused(bound)) return bound
-      const prepared = () => prepare(bound.begunAtMs)
-      return run(bound, async (attempt) => changeOnce(attempt, aggregate, await prepared()))
+      const decide = await prepare(bound.begunAtMs)
+      // What was prepared may have been done, whatever the store or the clock says of its note.
+      const result = await onceBegun(() => changeOnce(bound.attempt, aggregate, decide))
+      if (!isRefused(result)) return result
+      if (result.condition === 'unavailable') return refuse('outcomeUnknown', 'ask for its state')
+      return bound.end(result)
     },
     async onNew(call, prefix, aggregateOf, prepare) {
       const { clientId, reference } = call.caller
@@ -210,7 +215,9 @@ export function createEffects({ engine, aggregates, clock }: EffectsOptions): Ef
         if (isRefused(bound)) return bound
         const prepared = await prepare(id, refusedBefore)
         const decide = isRefused(prepared) ? () => prepared : prepared
-        const result = await create(bound, decide)
+        const commit = () => create(bound, decide)
+        // Who was asked for what it needs may have done something.
+        const result = await (isRefused(prepared) ? commit() : onceBegun(commit))
         if (result === 'ended') await bound.end(refuse('unavailable', 'it was refused elsewhere'))
         else return isRefused(result) ? bound.end(result) : result
       }

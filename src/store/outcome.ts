@@ -13,3 +13,13 @@ export async function outcomesOf(commit: Store['commit'], commands: readonly Com
     return { outcomes: commands.map(() => outcome), problem }
   }
 }
+
+/** A later step of what began: it is never nothing, whatever the store says of this one. */
+export async function onceBegun<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step()
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    throw new StoreError(error.message, 'unknown', { cause: error })
+  }
+}

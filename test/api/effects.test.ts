@@ -117,6 +117,48 @@ describe('an effect under a Reference', () => {
     expect(since).toEqual([10, 10, 30])
   })
 
+  it('may have been had where the store goes away, or too long a time passes, after what it needs', async () => {
+    const away = { is: false }
+    const faults = (): Fault => ({ kind: away.is ? 'refused' : 'none' })
+    const { effects, time } = await openApi({ faults })
+    const callOf = (reference: string) => ({
+      caller: { clientId: 'cli_1', reference } as never,
+      request: { hash: hashes.a, method: 'POST', path: '/api/v1/counts' },
+      nowMs: time.ms,
+    })
+    const since: number[] = []
+    const startMs = time.ms
+    const ask = (before: () => void) =>
+      effects.onPrepared<object>(callOf('r1'), 'counts', async (begunAtMs) => {
+        since.push(begunAtMs - startMs)
+        before()
+        return () => ({ data: {}, write: {} })
+      })
+    const leave = () => {
+      away.is = true
+    }
+    const unsure = expect.objectContaining({ name: 'StoreError', executed: 'unknown' })
+    const made = effects.onNew(
+      callOf('r2'),
+      'kyc',
+      (id) => `made:${id}`,
+      async () => {
+        leave()
+        return () => ({ data: {}, write: {} })
+      },
+    )
+    await expect(made).rejects.toEqual(unsure)
+    away.is = false
+    await expect(ask(leave)).rejects.toEqual(unsure)
+    away.is = false
+    const wait = () => {
+      time.ms += 60_001
+    }
+    expect(codeOf(await ask(wait))).toBe('outcomeUnknown')
+    expect(await ask(() => {})).toEqual({ data: {} })
+    expect(since).toEqual([0, 0, 0])
+  }, 40_000)
+
   it('leaves its Reference to any call a day later, of another path too', async () => {
     const { effects, callOf, time } = await open()
     expect(await effects.onAggregate(callOf('r1'), 'counts', counting)).toMatchObject({ data: {} })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { webhooksAggregate } from '../../engine/format/layout.ts'
 import { allTime } from '../../projection/listing.ts'
+import { onceBegun } from '../../store/outcome.ts'
 import type { EventDelivery } from '../../webhook/delivery.ts'
 import { readEndpoints } from '../../webhook/endpoint.ts'
 import type { WebhookEvent } from '../../webhook/event.ts'
@@ -130,7 +131,8 @@ export function eventRoutes(context: ApiContext): readonly Route[] {
           if (found === null) return 0
           return Number(await replayEvent(aggregates, found.place, webhookId, time))
         }
-        const all = (time: ReplayTime) => replaySpan(store, aggregates, to, span, isAsked, time)
+        const all = (time: ReplayTime) =>
+          onceBegun(() => replaySpan(store, aggregates, to, span, isAsked, time))
         const home = webhooksAggregate(organizationId)
         // Before its Reference is done: whoever repeats it after a crash sends only what was not sent yet.
         const done = await effects.onPrepared<{ queued: number }>(call, home, async (sinceMs) => {

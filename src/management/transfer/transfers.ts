@@ -1,5 +1,5 @@
 import type { Engine } from '../../engine/engine.ts'
-import { StoreError } from '../../store/port.ts'
+import { onceBegun } from '../../store/outcome.ts'
 import type { RequestAttempt } from '../effect.ts'
 import { newId } from '../id.ts'
 import type { SideView } from './side.ts'
@@ -74,16 +74,6 @@ export function createTransfers({ steps, engine, nowMs }: TransfersOptions): Tra
       return { state: 'refused', refusal: verdict.refusal }
     }
     return { state: 'gone', verdict }
-  }
-
-  /** What began is never nothing, whatever the store says of a later step. */
-  async function onceBegun<T>(step: () => Promise<T>): Promise<T> {
-    try {
-      return await step()
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      throw new StoreError(error.message, 'unknown', { cause: error })
-    }
   }
 
   async function begin<R>(attempt: RequestAttempt, plan: TransferPlan<R>): Promise<Debited<R>> {
