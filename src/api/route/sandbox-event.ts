@@ -58,9 +58,13 @@ export function sandboxEventRoutes(context: ApiContext): readonly Route[] {
           connections: 1,
         })
         try {
-          const { answer, late } = await client.deliverBody(text)
+          const { answer, late, problem } = await client.deliverBody(text)
           const said = answer ?? (await late)
-          if (said === null) return refuse('unavailable', 'the relay port did not answer')
+          if (said === null) {
+            // What nobody took was not done; what was taken may be.
+            const why = problem() === 'ECONNREFUSED' ? 'unavailable' : 'outcomeUnknown'
+            return refuse(why, 'the relay port did not answer')
+          }
           const answered = jsonOf(said.text)
           // A profile may decline with a status of its own.
           const isAnswer = said.status === 200 || (isEvent && profile.statuses.has(said.status))

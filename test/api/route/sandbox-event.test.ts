@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import type { RelayAuthentication } from '../../../src/config/config.ts'
 import { createProfileAuthentication } from '../../../src/profile/authentication.ts'
 import { compileProfile, findProfile, type Profile } from '../../../src/profile/profile.ts'
@@ -164,3 +166,21 @@ it('an event that was sent is told, also where the store is away before its Refe
   const { said } = await api.send('POST', '/sandbox/events', bodies.default!('card-1'))
   expect([said, received.length]).toEqual(['200 000', 1])
 }, 20_000)
+
+it.each([
+  ['is decided on and not answered', true, '504 151'],
+  ['nobody takes', false, '503 150'],
+])('an event that %s is told so', async (_what, isTaken, expected) => {
+  const taken = createServer((request) => request.resume().on('end', () => request.destroy()))
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+  const { port } = taken.address() as AddressInfo
+  const close = () => new Promise<void>((resolve) => taken.close(() => resolve()))
+  if (isTaken) onTestFinished(close)
+  else await close()
+  const profile = findProfile('default', 'rules').source
+  const shared = new Int32Array(new SharedArrayBuffer(4))
+  shared[0] = port
+  const relay = { host: '127.0.0.1', port: shared, authentication: secrets.hmac, profile }
+  const { send } = await openCardApi({ sandbox: true, relay })
+  expect((await send('POST', '/sandbox/events', bodies.default!('card-1'))).said).toBe(expected)
+})
