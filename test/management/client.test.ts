@@ -6,8 +6,10 @@ import {
   readClient,
   readClients,
   removeClient,
+  rewrapClient,
   rotateClient,
   secretsOf,
+  setClientEnabled,
 } from '../../src/management/client.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { createMemoryStore, type Fault } from '../support/memory-store.ts'
@@ -28,7 +30,7 @@ async function open() {
     secretsOf((await readClient(store, clientId))!, box, nowMs)
   const rotate = (keepOldMs: number, nowMs = 1) =>
     rotateClient(aggregates, box, clientId, keepOldMs, nowMs)
-  return { store, aggregates, clientId, clientSecret, faults, secrets, rotate }
+  return { store, aggregates, box, clientId, clientSecret, faults, secrets, rotate }
 }
 
 it.each<Fault['kind']>(['none', 'refused', 'replyLost'])(
@@ -66,3 +68,30 @@ it.each<Fault['kind']>(['none', 'replyLost'])(
     expect(await removeClient(store, aggregates, clientId)).toBe(`there is no client ${clientId}`)
   },
 )
+
+it('its tokens end with its secret, and when it is disabled', async () => {
+  const { store, aggregates, clientId, rotate } = await open()
+  const validFrom = async () => (await readClient(store, clientId))!.tokensValidFromMs
+  await rotate(dayMs, 1)
+  expect(await validFrom()).toBe(0)
+  await rotate(0, 2)
+  expect(await validFrom()).toBe(2)
+  await setClientEnabled(aggregates, clientId, false, 3)
+  expect(await validFrom()).toBe(3)
+  await setClientEnabled(aggregates, clientId, true, 4)
+  expect(await validFrom()).toBe(3)
+})
+
+it('one is sealed anew whole or not at all', async () => {
+  const { store, aggregates, box, clientId, secrets } = await open()
+  const other = createSecretBox([randomBytes(32)])
+  // The newest secret needs a key that the next server does not have.
+  await rotateClient(aggregates, other, clientId, dayMs, 1)
+  const before = await readClient(store, clientId)
+  expect(await rewrapClient(aggregates, box, clientId)).toMatch(/^no key opens the secrets of/)
+  expect(await readClient(store, clientId)).toEqual(before)
+  await rotateClient(aggregates, box, clientId, 0, 2)
+  const [secret] = await secrets(3)
+  expect(await rewrapClient(aggregates, box, clientId)).toBe('')
+  expect(await secrets(3)).toEqual([secret])
+})

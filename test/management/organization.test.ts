@@ -60,6 +60,19 @@ it('a change of one that is not there leaves what can be read, also before the f
   expect(wasTurnedDown(await world.add('org-1'))).toBe(false)
 })
 
+it('a currency stays, and amounts are set by currency', async () => {
+  const world = openWorld()
+  await world.add('org-1')
+  const set = (given: Parameters<typeof setOrganization>[2]) =>
+    setOrganization(world.aggregates, 'org-1', given)
+  await set({ currencies: ['NGN', 'USD'], maxTopUpMinor: { USD: 100, NGN: 0 } })
+  const kept = { currencies: ['NGN', 'USD'], maxTopUpMinor: { NGN: 0 } }
+  expect(await set({ maxTopUpMinor: { USD: null } })).toMatchObject({ value: kept })
+  const lost = await set({ currencies: ['USD'] })
+  expect(lost).toEqual({ refused: 'NGN cannot be taken away: cards may have it' })
+  expect((await readOrganizations(world.store)).organizations).toMatchObject([kept])
+})
+
 it('none is made that the table of all could not have', async () => {
   const world = openWorld()
   expect(await world.add('__proto__')).toEqual({ refused: expect.stringContaining('__proto__') })

@@ -52,7 +52,7 @@ function openSandbox() {
     await aggregates.change({ aggregate, decide: () => ({ result: null, write: { put } }) })
     return shown
   }
-  return { store, aggregates, key, numbers, issue }
+  return { store, aggregates, key, numbers, issue, engine }
 }
 
 /** By the rule as people write it: from the right, doubles of every second digit, digits added. */
@@ -101,6 +101,17 @@ describe('made-up numbers', () => {
     expect(await reading.read('card-1')).toEqual(full)
     const stranger = createSecretBox([randomBytes(32)])
     expect(await rewrapNumbers(store, aggregates, stranger)).toEqual({ rewrapped: 0, failed: 1 })
+  })
+
+  it('are sealed anew also behind the first 500 cards', async () => {
+    const { store, aggregates, key, issue, engine } = openSandbox()
+    const rows = Array.from({ length: 500 }, (_, i) => {
+      return { cardId: `card-${i}`, customerId: 'c', type: 'retail', currency: 'USD' }
+    })
+    expect((await importRows(rows, engine)).problems).toEqual([])
+    await issue('last')
+    const both = createSecretBox([randomBytes(32), key])
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 1, failed: 0 })
   })
 
   it('are none where nobody gives them', async () => {
@@ -217,6 +228,21 @@ describe('numbers of somebody else', () => {
     const { numbers, troubles } = await openSource(() => said)
     expect(await numbers.make(card)).toBe('failed')
     expect(troubles).toEqual([`the card number service ${why}`])
+  })
+
+  it('are good for the month they end in, and fail where the answer is cut', async () => {
+    const expiry = new Date().toISOString().slice(0, 7)
+    const { numbers, onTrouble, troubles } = await openSource(() => ({
+      body: { maskedPan: '999999******6788', expiry },
+    }))
+    expect(await numbers.make(card)).toEqual({ maskedPan: '999999******6788', expiry })
+    const url = 'http://127.0.0.1:9'
+    const body = JSON.stringify({ pan: '9999990123456788', cvv: '123' })
+    const answering = { call: async () => ({ status: 200, body, isCut: true }) as never }
+    const named = { url, secret: randomBytes(32), onTrouble, clock: systemClock }
+    const reading = createHttpNumbers({ ...named, outgoing: answering })
+    expect(await reading.read('card-1')).toBe('failed')
+    expect(troubles).toEqual([`the card number service ${otherwise}: it is too long`])
   })
 
   it('are none where the source knows none, and late when it does not answer', async () => {

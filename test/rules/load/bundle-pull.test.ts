@@ -28,3 +28,34 @@ it('a bundle of 128 MiB is taken, a longer one is not, and one is asked for at a
   const problem = `RULES_URL has more than ${128 * mib} bytes`
   expect(await pull(false)).toEqual({ type: 'failed', problem })
 }, 30_000)
+
+it('what it has is named, also where a 304 does not, and is asked for whole after a fault, or anew', async () => {
+  const named: (string | undefined)[] = []
+  const answers: { readonly status: number; readonly etag?: string }[] = []
+  const server = createServer(({ headers }, response) => {
+    named.push(headers['if-none-match'])
+    const { status, etag } = answers.shift()!
+    response.writeHead(status, etag === undefined ? {} : { etag }).end('bundle')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const pull = createPuller(`http://127.0.0.1:${port}/`, '', () => performance.now())
+  const asked = async (status: number, etag?: string, anew = false) => {
+    answers.push(etag === undefined ? { status } : { status, etag })
+    const { type } = await pull(anew)
+    return [named.at(-1), type]
+  }
+  expect(await asked(200, '"1"')).toEqual([undefined, 'bundle'])
+  expect(await asked(304)).toEqual(['"1"', 'same'])
+  expect(await asked(304, '"2"')).toEqual(['"1"', 'same'])
+  expect(await asked(500)).toEqual(['"2"', 'failed'])
+  expect(await asked(304)).toEqual([undefined, 'failed'])
+  expect(await asked(200, '"3"')).toEqual([undefined, 'bundle'])
+  expect(await asked(200, '"4"', true)).toEqual([undefined, 'bundle'])
+  expect(await asked(200)).toEqual(['"4"', 'bundle'])
+  expect(await asked(200)).toEqual([undefined, 'bundle'])
+})
