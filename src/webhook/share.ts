@@ -28,7 +28,7 @@ export const beatMs = 3_000
 const goneMs = 10_000
 /** Until then an instance that renewed its lease may rely on it: earlier than the others stop to. */
 const leaseMs = 7_000
-/** The others have heard of a new one by then, and have stopped to do its part. */
+/** The others have heard of a new one, or of one that is back, by then, and have stopped to do its part. */
 const joinMs = 2 * beatMs
 const maxInstances = 1_000
 
@@ -43,7 +43,7 @@ export function createShare(
 ): Share {
   const heard = new Map<string, { readonly beat: number; readonly atMonoMs: number }>()
   let beats = 0
-  let joinedMonoMs: number | null = null
+  let joinedMonoMs = Number.POSITIVE_INFINITY
   let renewedMonoMs = Number.NEGATIVE_INFINITY
 
   function write(stays: boolean): Promise<void> {
@@ -74,7 +74,7 @@ export function createShare(
   return {
     owns(name) {
       const nowMs = clock.monoMs()
-      if (joinedMonoMs === null || nowMs - joinedMonoMs < joinMs) return false
+      if (nowMs - joinedMonoMs < joinMs) return false
       if (nowMs - renewedMonoMs > leaseMs) return false
       let owner = instance
       for (const other of heard.keys()) {
@@ -85,7 +85,9 @@ export function createShare(
     async beat() {
       const askedMonoMs = clock.monoMs()
       await write(true)
-      joinedMonoMs ??= clock.monoMs()
+      const nowMonoMs = clock.monoMs()
+      // Once its lease had ended others may do its part, till they hear that it is back.
+      if (nowMonoMs - renewedMonoMs > leaseMs) joinedMonoMs = nowMonoMs
       renewedMonoMs = askedMonoMs
     },
     leave: () => write(false),

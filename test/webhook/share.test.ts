@@ -58,6 +58,27 @@ describe('instances that share the sending', () => {
     }
     expect(names.every(a.owns)).toBe(true)
   })
+
+  it('give one that comes back after its lease has ended its part when they have heard of it', async () => {
+    const { time, join } = openShares()
+    const [a, b] = [join('a'), join('b')]
+    for (let i = 0; i < 4; i++) {
+      await Promise.all([a.beat(), b.beat()])
+      time.ms += 3_000
+    }
+    for (let i = 0; i < 4; i++) {
+      await a.beat()
+      time.ms += 3_000
+    }
+    for (let i = 0; i < 4; i++) {
+      await b.beat()
+      expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
+      await a.beat()
+      time.ms += 3_000
+    }
+    expect(names.some(b.owns)).toBe(true)
+    expect(names.every((name) => a.owns(name) !== b.owns(name))).toBe(true)
+  })
 })
 
 describe('two instances, of which one is killed again and again', () => {
