@@ -53,7 +53,8 @@ export function startRulesThread(options: RulesThreadOptions): RulesThread {
       workerData: {
         ...options.settings,
         used: pack?.version ?? '',
-        seen,
+        // That the folder has the pack in use is told anew: something else was wrong since.
+        seen: seen === pack?.version ? '' : seen,
       } satisfies LoaderSettings,
       resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
     })

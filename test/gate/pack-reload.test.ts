@@ -1,0 +1,49 @@
+import { cpSync, renameSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { expect, it, onTestFinished } from 'vitest'
+import type { OfferedPack } from '../../src/engine/pack-swap.ts'
+import { type PackReload, startPackReload } from '../../src/gate/pack-reload.ts'
+import { fastFolder, plainPack } from '../support/server.ts'
+
+/** With an engine that takes each pack at once. */
+function startReload(rulesDir: string): PackReload {
+  const engine = {
+    rulesVersion: '',
+    packNumber: 0,
+    setPack({ number }: OfferedPack) {
+      engine.packNumber = number
+    },
+  }
+  const pulled = { url: '', proxy: '', pullMs: 60_000 }
+  return startPackReload({
+    settings: { rulesDir, keys: [], ...pulled, eventRetentionDays: 120, watches: true },
+    heapMb: 256,
+    engine,
+    metrics: () => ({ rules() {}, rulesLoaded() {} }),
+    logger: pino({ level: 'silent' }),
+    onRefused(problem) {
+      throw new Error(problem)
+    },
+  })
+}
+
+it('a folder that could not be read for a while has the pack in use again, without anybody asking', async () => {
+  const folder = fastFolder()
+  const rulesDir = join(folder.path, 'rules')
+  cpSync(plainPack, rulesDir, { recursive: true })
+  const packs = startReload(rulesDir)
+  onTestFinished(async () => {
+    await packs.stop()
+    folder.remove()
+  })
+  await expect.poll(() => packs.pack?.number, { timeout: 10_000 }).toBe(1)
+  const aside = join(folder.path, 'aside')
+  renameSync(rulesDir, aside)
+  symlinkSync(rulesDir, rulesDir)
+  await expect.poll(() => packs.problem, { timeout: 10_000 }).toContain('ELOOP')
+  rmSync(rulesDir)
+  renameSync(aside, rulesDir)
+  await expect.poll(() => packs.problem, { timeout: 10_000 }).toBe('')
+  expect(packs.pack?.number).toBe(1)
+}, 40_000)
