@@ -68,6 +68,7 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
       // Others that succeed or fail meanwhile have no news after this.
       kept.delete(organizationId)
       const { webhookId } = endpoint
+      let hasEnded = false
       const disabled = await aggregates.change({
         aggregate: webhooksAggregate(organizationId),
         decide(view): { result: Endpoint | null; write: ReturnType<typeof writeOfEndpoints> } {
@@ -77,8 +78,10 @@ export function createEndpointDesk(options: EndpointDeskOptions): EndpointDesk {
           if (before?.url !== endpoint.url) return { result: null, write: {} }
           const after = afterResult(before, result)
           const all = endpoints.map((one) => (one.webhookId === webhookId ? after : one))
-          const isEnded = before.enabled && !after.enabled
-          return { result: isEnded ? after : null, write: writeOfEndpoints(all) }
+          // Decided once more when the reply was lost, it finds what it has done itself.
+          hasEnded ||= before.enabled && !after.enabled
+          const isTold = hasEnded && after.disabledBecause !== ''
+          return { result: isTold ? after : null, write: writeOfEndpoints(all) }
         },
       })
       kept.delete(organizationId)

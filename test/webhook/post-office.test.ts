@@ -444,6 +444,26 @@ describe('a receiver', () => {
     expect(after).toEqual(['delivered', 'delivered'])
   })
 
+  it('that is disabled is told of also where the reply of the store was lost', async () => {
+    let isLost = false
+    const store = createMemoryStore(undefined, {
+      faults: (commands) => {
+        const isDisabling = commands.some(({ root }) => root?.includes('"gone"'))
+        if (isLost || !isDisabling) return { kind: 'none' }
+        isLost = true
+        return { kind: 'replyLost' }
+      },
+    })
+    const world = openWebhooks(store)
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(410))
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    const told = [`webhook ${webhookId} of org-1 is disabled: it answered 410`]
+    await expect.poll(() => world.troubles).toEqual(told)
+    expect(isLost).toBe(true)
+  })
+
   it.each(['removed', 'disabled', 'gone'])(
     'that is %s ends what waits for it soon, and not when it would be tried again',
     async (how) => {
