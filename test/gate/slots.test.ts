@@ -12,6 +12,8 @@ interface Gate {
   readonly slots: Slots
   /** What the engine was told: the slot, the code said, and whether a dead engine may have acted. */
   readonly said: { slot: string; code: string; mayStillCommit: boolean }[]
+  /** Lines that were given to the journal. */
+  readonly journaled: { slot: string; code: string }[]
   readonly dropped: string[]
   readonly handed: string[]
   nowMs: number
@@ -34,6 +36,7 @@ function openGate(
   const waiting: ((problem?: Error) => void)[] = []
   const gate = {
     said: [] as Gate['said'],
+    journaled: [] as Gate['journaled'],
     dropped: [] as string[],
     handed: [] as string[],
     nowMs: 0,
@@ -56,8 +59,9 @@ function openGate(
         void gate.said.push({ slot, code, mayStillCommit }),
     },
     journal: {
-      append: (_line: JournalLine) =>
+      append: ({ slot, said: { code } }: JournalLine) =>
         new Promise((resolve, reject) => {
+          gate.journaled.push({ slot, code })
           waiting.push((problem) => (problem === undefined ? resolve() : reject(problem)))
         }),
       drop: (slot) => gate.dropped.push(slot),
@@ -145,6 +149,21 @@ describe('slots', () => {
     expect(await told[64]).toEqual(approval)
   })
 
+  it('tell the first of those that joined the answer, and the others that it was given before', () => {
+    const gate = openGate('decline')
+    const timing = { queueMs: 0, decideMs: 0, commitMs: 0 }
+    const origin = { ...timing, duplicate: false, matchedRules: [], shadowRules: [] }
+    const told: (boolean | undefined)[] = []
+    for (let i = 0; i < 3; i++) {
+      gate.slots.open(testEvent({ eventId: 'e1' }), 0, 0, (_answer, _slot, from) => {
+        told.push(from?.duplicate)
+        return true
+      })
+    }
+    gate.slots.onAnswer('g.0', approval, origin)
+    expect(told).toEqual([false, true, true])
+  })
+
   it('tell the engine that came while they were journaled that a dead one may have acted', async () => {
     const gate = openGate('decline')
     const told = gate.take(testEvent({ eventId: 'e1' }))
@@ -155,6 +174,27 @@ describe('slots', () => {
     gate.flush()
     expect(await told).toMatchObject({ code: '176' })
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: true }])
+  })
+
+  it('tell every engine that an earlier process may have acted on what it said', () => {
+    const gate = openGate('approve')
+    gate.slots.restore(saidEarlier(1).map((line) => ({ ...line, handed: false })))
+    gate.slots.onEngineStart()
+    expect(gate.said.map(({ mayStillCommit }) => mayStillCommit)).toEqual([true, true])
+  })
+
+  it('tell what was said while no engine was there to the one that comes', async () => {
+    const gate = openGate('approve')
+    gate.alive = false
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000' })
+    expect(gate.said).toEqual([])
+    gate.alive = true
+    gate.slots.onEngineStart()
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
   })
 
   it('tell a new engine what was said a part in a turn, and hand it nothing before that is done', async () => {
@@ -269,6 +309,17 @@ describe('slots', () => {
     expect(other.handed).toHaveLength(2)
   })
 
+  it('give it the decline that it got for its deadline, though an engine had it', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    gate.flush()
+    expect(await told).toMatchObject({ code: '176', cause: 'deadline' })
+    expect(await gate.take(testEvent({ eventId: 'e1' }))).toEqual(await told)
+    expect(gate.handed).toEqual(['g.0'])
+  })
+
   it('hand nothing to an engine while too much of what was said is not booked', async () => {
     const gate = openGate('decline', 10, 10, 5)
     const lines = saidEarlier(5)
@@ -308,6 +359,7 @@ describe('slots', () => {
     void gate.take(testEvent({ eventId: 'e1' }), false)
     gate.slots.onAnswer('g.0', approval)
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: false }])
+    expect(gate.journaled).toEqual([{ slot: 'g.0', code: '176' }])
     expect(gate.slots.unbooked).toBe(1)
     void gate.take(testEvent({ eventId: 'e2' }), false)
     gate.slots.onAnswer('g.1', { ...approval, code: '116' })
@@ -367,6 +419,9 @@ describe('slots', () => {
     gate.slots.sweep()
     gate.nowMs = 399
     expect(await told).toMatchObject({ code: '176', decidedBy: 'default' })
+    // The engine may have approved it, and the line of the approval may come late.
+    expect(gate.journaled.map(({ code }) => code)).toEqual(['000', '176'])
+    expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: false }])
   })
 
   it('keep nothing of a decline for want of the journal that no engine has seen', async () => {
@@ -423,9 +478,36 @@ describe('slots', () => {
     const advice = gate.take(testEvent({ eventId: 'e3', requestType: 'Settlement' }))
     gate.slots.onSetAside('g.2', false)
     expect(await advice).toBeNull()
+    expect(gate.journaled).toEqual([{ slot: 'g.0', code: '000' }])
     expect(gate.slots.unbooked).toBe(1)
-    gate.slots.onBooked('g.0')
+    // What may be on its way has to be followed all the same.
+    const flying = gate.take(testEvent({ eventId: 'e4' }))
+    gate.slots.onSetAside('g.3', true)
+    expect(await flying).toMatchObject({ code: '176', cause: 'damaged' })
+    expect(gate.said.at(-1)).toEqual({ slot: 'g.3', code: '176', mayStillCommit: true })
+    for (const slot of ['g.0', 'g.3']) gate.slots.onBooked(slot)
     expect(gate.slots.damaged).toBe(0)
+    expect(gate.dropped.slice(-2)).toEqual(['g.0', 'g.3'])
+  })
+
+  it('decline what the engine set aside, whatever its memory would have approved', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.slots.onStandIn('g.0')
+    gate.slots.onSetAside('g.0', false)
+    expect(await told).toMatchObject({ code: '176', cause: 'damaged' })
+  })
+
+  it('have one answer by default, also when the engine sets aside what is being journaled', async () => {
+    const gate = openGate('approve')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    gate.slots.onSetAside('g.0', false)
+    expect(gate.journaled).toHaveLength(1)
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000', cause: 'deadline' })
+    expect(gate.said).toHaveLength(1)
   })
 
   it('keep no line of a default decline that the engine has let go of, unless it may be on its way', async () => {

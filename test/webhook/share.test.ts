@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
+import { senderShareAggregate } from '../../src/engine/format/layout.ts'
 import type { Happening } from '../../src/webhook/event.ts'
 import { createShare } from '../../src/webhook/share.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
@@ -12,7 +13,11 @@ function openShares() {
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
   const join = (name: string) => createShare(aggregates, { monoMs: () => time.ms }, name)
-  return { time, join }
+  const recorded = async () => {
+    const [root] = await store.load([{ aggregate: senderShareAggregate, group: '', id: '' }])
+    return Object.keys(JSON.parse(root!.value))
+  }
+  return { time, join, recorded }
 }
 
 const names = Array.from({ length: 100 }, (_, i) => `whk_${i}`)
@@ -44,19 +49,22 @@ describe('instances that share the sending', () => {
   })
 
   it('take over what one owned that is gone, which owns nothing before they do', async () => {
-    const { time, join } = openShares()
+    const { time, join, recorded } = openShares()
     const [a, b] = [join('a'), join('b')]
     for (let i = 0; i < 4; i++) {
       await Promise.all([a.beat(), b.beat()])
       time.ms += 3_000
     }
     expect(names.some(b.owns)).toBe(true)
+    expect((await recorded()).toSorted()).toEqual(['a', 'b'])
     for (let i = 0; i < 4; i++) {
       await a.beat()
       expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
       time.ms += 3_000
     }
     expect(names.every(a.owns)).toBe(true)
+    await a.beat()
+    expect(await recorded()).toEqual(['a'])
   })
 
   it('give one that comes back after its lease has ended its part when they have heard of it', async () => {
