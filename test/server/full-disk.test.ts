@@ -5,7 +5,14 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { RequestType } from '../../src/domain/record/event.ts'
 import { checkLedger, seedCards } from '../support/ledger-check.ts'
 import { createRelay, type Delivery, type RelayEvent } from '../support/relay.ts'
-import { readiness, readMetric, startServer, temporaryFolder, until } from '../support/server.ts'
+import {
+  readiness,
+  readMetric,
+  startServer,
+  temporaryFolder,
+  until,
+  usualBudget,
+} from '../support/server.ts'
 import { makeSmallDisk } from '../support/small-disk.ts'
 import { isExcused, startWitness } from '../support/stall-witness.ts'
 import { countAnswers } from '../support/traffic.ts'
@@ -44,7 +51,8 @@ describe('a journal that cannot be written', () => {
       endings.push(disk.remove)
       const { dataDir } = disk
       const cards = await seedCards(dataDir, Array(20).fill('1000.00'))
-      const settings = { dataDir, disturbable: true, env: { DEFAULT_DECISION: decision } }
+      const env = { ...usualBudget, DEFAULT_DECISION: decision }
+      const settings = { dataDir, disturbable: true, env }
       let server = await startServer(settings)
       endings.push(() => server.kill())
       const relay = createRelay(server.url)

@@ -16,7 +16,14 @@ import {
   someBalances,
 } from '../support/redis-world.ts'
 import { createRelay, type Delivery, firstDeliveries, type Relay } from '../support/relay.ts'
-import { fastFolder, readiness, readMetric, startServer, until } from '../support/server.ts'
+import {
+  fastFolder,
+  readiness,
+  readMetric,
+  startServer,
+  until,
+  usualBudget,
+} from '../support/server.ts'
 import { isExcused, ownMs, type StallWitness, startWitness } from '../support/stall-witness.ts'
 
 const contractLimitMs = 400
@@ -277,7 +284,7 @@ describe('a stand-in policy', () => {
     endings.push(rules.remove)
     const policy = 'standIn: { maxAmount: 20, perCard: { count: 3, total: 50 } }\n'
     writeFileSync(join(rules.path, 'pack.yaml'), policy)
-    const instance = await serve(server.url, { RULES_DIR: rules.path })
+    const instance = await serve(server.url, { ...usualBudget, RULES_DIR: rules.path })
     const relay = createRelay(instance.url)
     endings.push(relay.close)
     let number = 0
