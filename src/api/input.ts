@@ -74,25 +74,26 @@ export function readFields<S extends z.ZodObject>(
   if (isNothing(schema, given)) return { value: given as z.output<S>, warnings: [] }
   const strangers = strangersIn(schema, given, '')
   const slips = strangers.filter(({ message }) => message !== '' || unknown === 'refused')
-  if (slips.length > 0) {
-    const errors = slips.map(({ field, message }) => ({
-      field,
-      message: `is not known${message}`,
-    }))
-    return refuse('fieldNotAllowed', textOf(errors[0]!), { errors })
-  }
   const result = schema.safeParse(given, { error: explained })
-  if (result.success) {
+  if (result.success && slips.length === 0) {
     return { value: result.data, warnings: strangers.map(({ field }) => field) }
   }
-  const { issues } = result.error
-  const errors = issues.map((issue) => ({
-    field: nameOf(issue.path),
-    message: isMissing(issue, given) ? 'is required' : issue.message,
-  }))
-  const [first] = issues
-  const condition = isMissing(first!, given) ? 'fieldMissing' : conditionAt(schema, first!.path)
-  return refuse(condition, textOf(errors[0]!), { errors })
+  const issues = result.error?.issues ?? []
+  const errors = [
+    ...slips.map(({ field, message }) => ({ field, message: `is not known${message}` })),
+    ...issues.map((issue) => ({
+      field: nameOf(issue.path),
+      message: isMissing(issue, given) ? 'is required' : issue.message,
+    })),
+  ]
+  const [first] = slips.length > 0 ? [] : issues
+  return refuse(conditionOf(schema, first, given), textOf(errors[0]!), { errors })
+}
+
+/** Of what is refused; without an issue, for a name that is not known. */
+function conditionOf(schema: z.ZodType, issue: z.core.$ZodIssue | undefined, given: Fields) {
+  if (issue === undefined) return 'fieldNotAllowed'
+  return isMissing(issue, given) ? 'fieldMissing' : conditionAt(schema, issue.path)
 }
 
 /** In words that go on after the name of the field; what is null is there, and not missing. */

@@ -91,6 +91,17 @@ describe('the fields of a body', () => {
     })
   })
 
+  it('are all named beside a slip, which says the code', () => {
+    expect(read({ customerid: 'c', balance: true })).toMatchObject({
+      condition: 'fieldNotAllowed',
+      errors: [
+        { field: 'customerid', message: 'is not known: did you mean customerId?' },
+        { field: 'customerId', message: 'is required' },
+        { field: 'balance', message: 'must be a number or a decimal text' },
+      ],
+    })
+  })
+
   it('are refused in a query when they are not known', () => {
     const query = z.object({ limit: z.string().optional() })
     expect(readFields(query, { colour: 'red' }, 'refused')).toMatchObject({
