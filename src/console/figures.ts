@@ -1,4 +1,5 @@
 import type { Readiness } from '../admin/server.ts'
+import { contractMs } from '../contract-limit.ts'
 import type { Instance } from '../engine/notice/presence.ts'
 import type { RuleCount } from '../engine/notice/rule-counts.ts'
 import type { Delivered, FlowTaken } from './flow.ts'
@@ -50,7 +51,6 @@ const keptDelivered = 50_000
 const ruleSpanMs = 3_600_000
 const keptSpans = 24
 const maxRules = 1_100
-const contractMs = 400
 
 /** Keeps what the pages show of this process's last minutes; all of it is bounded. */
 export function createFigures(): ConsoleFigures {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { TrustedClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
+import { contractMs } from '../contract-limit.ts'
 import type { OfferedPack } from '../engine/pack-swap.ts'
 import { type Connections, createConnections } from '../http/connections.ts'
 import { withinOpenFiles } from '../http/open-files.ts'
@@ -65,7 +66,6 @@ export interface Gate {
 
 /** The journal must be flushed by then: 50 ms before the contract limit. */
 const lastCallMs = 350
-const contractMs = 400
 const maxOpenSlots = 20_000
 const sweepMs = 5
 const bookingMs = 5_000

@@ -1,9 +1,6 @@
 import type { CardEvent } from '../domain/record/event.ts'
 import { parseMinor } from '../domain/record/money.ts'
 
-/** How long a relay waits before it applies the Default Authorization Decision. */
-export const contractLimitMs = 400
-
 /** An HTTP answer as it came. */
 export interface RelayAnswer {
   readonly status: number

@@ -3,10 +3,11 @@ import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../clock.ts'
+import { contractMs } from '../contract-limit.ts'
 import { type CardEvent, isAsk, metadataPrefix } from '../domain/record/event.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import type { Sign } from '../wire/authentication.ts'
-import { contractLimitMs, type RelayAnswer } from './answer.ts'
+import type { RelayAnswer } from './answer.ts'
 import { explainProblem, RelayRefused, whyTurnedAway } from './refusal.ts'
 
 /** One delivery as the relay saw it; null when nothing came within the contract limit. */
@@ -100,7 +101,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     const answered = post(url, body, waitsMs, (code) => {
       problem = code
     })
-    const answer = await Promise.race([answered, sleep(contractLimitMs, null, { ref: false })])
+    const answer = await Promise.race([answered, sleep(contractMs, null, { ref: false })])
     const late = answer === null ? answered : Promise.resolve(null)
     return { answer, late, problem: () => problem }
   }
@@ -109,7 +110,7 @@ export function createRelayClient(options: RelayClientOptions): RelayClient {
     async deliver(event) {
       const url = nextUrl()
       // A late answer to an advice is not waited for: the silent connection is closed, and it is sent again.
-      const waitsMs = isAsk(event) ? lateMs : contractLimitMs
+      const waitsMs = isAsk(event) ? lateMs : contractMs
       const delivered = await deliverTo(url, eventBody(event), waitsMs)
       const { answer, problem } = delivered
       const why = answer === null ? '' : whyTurnedAway(answer)

@@ -1,10 +1,11 @@
 import { createHistogram } from 'node:perf_hooks'
 import type { Clock } from '../clock.ts'
+import { contractMs } from '../contract-limit.ts'
 import type { CardEvent } from '../domain/record/event.ts'
-import { contractLimitMs, type RelayAnswer } from './answer.ts'
+import type { RelayAnswer } from './answer.ts'
 
 /** Upper bounds of the latency bars; what is above the last one came too late. */
-export const latencyBoundsMs = [1, 2, 5, 10, 20, 50, 100, 200, 300, contractLimitMs] as const
+export const latencyBoundsMs = [1, 2, 5, 10, 20, 50, 100, 200, 300, contractMs] as const
 
 export interface Figures {
   readonly seconds: number
@@ -84,7 +85,7 @@ export function createDeliveryTally(clock: Clock): DeliveryTally {
       countNow()
       if (answer === null) {
         counts.unanswered++
-        micros.record(contractLimitMs * 1000)
+        micros.record(contractMs * 1000)
         return
       }
       micros.record(Math.max(1, Math.round(answer.ms * 1000)))

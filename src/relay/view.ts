@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
+import { contractMs } from '../contract-limit.ts'
 import { type ResponseCode, reasonOf } from '../domain/record/response-code.ts'
-import { contractLimitMs } from './answer.ts'
 import { type Figures, latencyBoundsMs } from './delivery-tally.ts'
 
 export interface ViewOptions {
@@ -62,7 +62,7 @@ function latencyLines(figures: Figures, columns: number): [string, Style?][] {
   const bars = latencyBoundsMs.map((boundMs, i): [string] => [
     line(`≤ ${boundMs} ms`, figures.latencies[i] ?? 0),
   ])
-  const limit = ` ${contractLimitMs} ms `
+  const limit = ` ${contractMs} ms `
   const ruler = `${'─'.repeat(labelColumns)}${limit}${'─'.repeat(Math.max(0, columns - labelColumns - limit.length - 1))}`
   const late = line('none', figures.unanswered)
   return [...bars, [ruler, 'dim'], figures.unanswered > 0 ? [late, 'red'] : [late]]
@@ -105,6 +105,6 @@ function msText(ms: number): string {
 /** All figures in one line, for the end of a run and where there is no terminal to draw on. */
 export function lineOf(figures: Figures): string {
   const { deliveries, approved, declined, refused, byDefault, unanswered, ms } = figures
-  const times = `p50 ${ms.p50.toFixed(1)}  p99 ${ms.p99.toFixed(1)}  max ${ms.max.toFixed(1)} ms of ${contractLimitMs}`
+  const times = `p50 ${ms.p50.toFixed(1)}  p99 ${ms.p99.toFixed(1)}  max ${ms.max.toFixed(1)} ms of ${contractMs}`
   return `${deliveries} sent  ${approved} approved  ${declined} declined${refused === 0 ? '' : `  ${refused} refused`}  ${byDefault} by default  ${unanswered} unanswered  ${times}`
 }

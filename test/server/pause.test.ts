@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { contractLimitMs } from '../../src/relay/answer.ts'
+import { contractMs } from '../../src/contract-limit.ts'
 import { createRandom } from '../../src/relay/traffic.ts'
 import { seedCards } from '../support/ledger-check.ts'
 import { fastFolder, readiness, startServer, until, usualBudget } from '../support/server.ts'
@@ -73,12 +73,12 @@ describe('a server that is stopped and continued under load', () => {
       const onTheBrink = new Set<string>()
       /** It was on its way to a server that ran. */
       const wasStopped = (sentMonoMs: number) =>
-        stops.some((atMonoMs) => atMonoMs > sentMonoMs && atMonoMs - sentMonoMs < contractLimitMs)
+        stops.some((atMonoMs) => atMonoMs > sentMonoMs && atMonoMs - sentMonoMs < contractMs)
       for (const { transactionId, sentMonoMs, answer } of relay.late) {
         const heard = await answer
         if (heard === null || heard.approved === (decision === 'approve')) continue
         // It was in time for all that the server can know: the machine kept the relay from hearing it.
-        if (isExcused(witness, { sentMonoMs, ms: contractLimitMs })) stalled.add(transactionId)
+        if (isExcused(witness, { sentMonoMs, ms: contractMs })) stalled.add(transactionId)
         else if (wasStopped(sentMonoMs)) onTheBrink.add(transactionId)
         else otherwise.add(transactionId)
       }

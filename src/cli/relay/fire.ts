@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type Command, Option } from 'commander'
 import { systemClock } from '../../clock.ts'
+import { contractMs } from '../../contract-limit.ts'
 import { isCurrency } from '../../domain/record/currency.ts'
 import { requestTypes } from '../../domain/record/event.ts'
-import { contractLimitMs, type RelayAnswer } from '../../relay/answer.ts'
+import type { RelayAnswer } from '../../relay/answer.ts'
 import type { RelayClient } from '../../relay/client.ts'
 import { explainProblem, whyTurnedAway } from '../../relay/refusal.ts'
 import { readAmount, readId, readMcc } from '../argument.ts'
@@ -135,7 +136,7 @@ async function tell(
     await printText(problem === '' ? 'no answer' : `no answer (${text})${asks}`)
     return
   }
-  const late = answered.ms > contractLimitMs ? `: later than ${contractLimitMs} ms, too late` : ''
+  const late = answered.ms > contractMs ? `: later than ${contractMs} ms, too late` : ''
   await printText(`HTTP ${answered.status} after ${answered.ms.toFixed(1)} ms${late}`)
   await printText(answered.text)
   const why = whyTurnedAway(answered)
@@ -152,7 +153,7 @@ async function tellJson(
     answered === null
       ? null
       : { status: answered.status, ms: answered.ms, body: parsed(answered.text) }
-  const inTime = answered !== null && answered.ms <= contractLimitMs
+  const inTime = answered !== null && answered.ms <= contractMs
   await printJson({ url, request: parsed(body), answer, inTime, ...(problem ? { problem } : {}) })
 }
 

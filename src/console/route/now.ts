@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { contractMs } from '../../contract-limit.ts'
 import type { Office } from '../office.ts'
 import { type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { NowHistory, WhoAmI } from '../shape/now.ts'
 
 const nothing = z.object({})
-const contractMs = 400
 
 export function nowRoutes(office: Office, isOpen: boolean): ConsoleRoute[] {
   const { version, budgetMs } = office
