@@ -1,22 +1,18 @@
-import type { Clock } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
-import type { Aggregates } from '../engine/aggregates.ts'
 import { kycAggregate } from '../engine/format/layout.ts'
 import { addCustomer } from '../management/customer.ts'
 import { idMadeFrom } from '../management/id.ts'
 import { wasTurnedDown } from '../management/organization.ts'
 import type { SecretBox } from '../management/secret-box.ts'
-import { type Store, StoreError } from '../store/port.ts'
-import { endpointsToTell } from '../webhook/endpoint.ts'
-import { eventBeside, type Happening, type WebhookEvent } from '../webhook/event.ts'
+import { onceBegun } from '../store/outcome.ts'
+import { StoreError } from '../store/port.ts'
+import { createKycChange, type KycChangeOptions } from './change.ts'
 import { verifiedCustomer } from './customer-fields.ts'
 import { claimIdentity, type IdentityHashes, noteSubmission } from './identity.ts'
 import { imageKeys, imagesKeptMs, putImages, readImages } from './image.ts'
 import {
   afterVerdict,
-  decodeKyc,
   dueKyc,
-  eventTypeOf,
   handedOver,
   isFinal,
   judgeVerdict,
@@ -25,7 +21,6 @@ import {
   listedKyc,
   readKyc,
   sealSubmission,
-  shownKyc,
   submissionOf,
 } from './kyc.ts'
 import type { KycProvider, ProviderFault, Verdict } from './provider.ts'
@@ -57,16 +52,10 @@ export interface KycDesk {
   followUp(kycToken: string): Promise<void>
 }
 
-export interface KycDeskOptions {
-  readonly store: Store
-  readonly aggregates: Aggregates
+export interface KycDeskOptions extends KycChangeOptions {
   readonly box: SecretBox
-  readonly clock: Clock
   readonly provider: KycProvider
   readonly hashes: IdentityHashes
-  /** How long events are kept. */
-  readonly retentionDays: number
-  readonly onMade: (event: WebhookEvent) => void
   readonly onTrouble: (message: string) => void
 }
 
@@ -83,7 +72,8 @@ const unheard: Verdict = {
 }
 
 export function createKycDesk(options: KycDeskOptions): KycDesk {
-  const { store, aggregates, box, clock, provider, hashes, retentionDays } = options
+  const { store, aggregates, box, clock, provider, hashes } = options
+  const change = createKycChange(options)
 
   function hashesOf(organizationId: string, submission: Submission): readonly string[] {
     const identity = identityOf(submission)
@@ -105,39 +95,6 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     return customerId
   }
 
-  /** null when nothing changed; what is over stays so. */
-  async function change(kycToken: string, next: (kyc: Kyc) => Kyc | null): Promise<Kyc | null> {
-    const found = await readKyc(store, kycToken)
-    if (found === null) return null
-    const { organizationId } = found
-    const endpoints = (await endpointsToTell(store, [organizationId])).get(organizationId)!
-    const nowMs = clock.nowMs()
-    const aggregate = kycAggregate(kycToken)
-    const [kyc, event] = await aggregates.change<readonly [Kyc | null, WebhookEvent | null]>({
-      aggregate,
-      decide({ root }) {
-        const before = decodeKyc(root ?? '')
-        const isOver = before !== null && isFinal(before)
-        // Its last word may have come while somebody was still asking: nobody looks at it again.
-        const after = isOver ? { ...before, dueMs: null } : before && next(before)
-        if (before === null || after === null) return { result: [null, null], write: {} }
-        const happening = happeningOf(before, after, nowMs)
-        const told = happening && eventBeside(aggregate, happening, endpoints, retentionDays)
-        const isDropped = after.isHandedOver && !before.isHandedOver
-        const write: AggregateWrite = {
-          root: JSON.stringify(after),
-          put: told?.write.put ?? [],
-          remove: isDropped ? imageKeys(before.submittedAtMs, before.imageParts) : [],
-          index: [...dueKyc(after), ...(told?.write.index ?? [])],
-          unindex: dueKyc(before),
-        }
-        return { result: [isOver ? null : after, told?.event ?? null], write }
-      },
-    })
-    if (event !== null) options.onMade(event)
-    return kyc
-  }
-
   /**
    * Applies what a provider said, and notes when to look again. An approval is claimed before its customer is made: of
    * two words that come at once, the one that rejects must not find a customer.
@@ -146,16 +103,20 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
     const judged = judgeVerdict(verdict, submission)
     const nowMs = clock.nowMs()
     const isApproved = judged.status === 'Approved'
-    if (isApproved && (await claimApproval(kyc.kycToken, nowMs, verdict)) === null) return null
-    const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
-    return change(kyc.kycToken, (before) => {
-      if (before.isApproving && !isApproved) return null
-      const { kycToken, method, submittedAtMs } = before
-      const status = judged.status === 'Initiated' ? before.status : judged.status
-      const open = { kycToken, method, submission, submittedAtMs, status }
-      const handed = { ...handedOver(before, verdict.endedBy), dueMs: provider.nextMs(open, nowMs) }
-      return afterVerdict(handed, judged, customerId, nowMs) ?? handed
-    })
+    const applyJudged = (customerId: string) =>
+      change(kyc.kycToken, (before) => {
+        if (before.isApproving && !isApproved) return null
+        const { kycToken, method, submittedAtMs } = before
+        const status = judged.status === 'Initiated' ? before.status : judged.status
+        const open = { kycToken, method, submission, submittedAtMs, status }
+        const dueMs = provider.nextMs(open, nowMs)
+        const handed = { ...handedOver(before, verdict.endedBy), dueMs }
+        return afterVerdict(handed, judged, customerId, nowMs) ?? handed
+      })
+    if (!isApproved) return applyJudged('')
+    if ((await claimApproval(kyc.kycToken, nowMs, verdict)) === null) return null
+    // What is claimed is approved in the end, whoever does it.
+    return onceBegun(async () => applyJudged(await approve(kyc, submission, verdict)))
   }
 
   function claimApproval(kycToken: string, nowMs: number, { endedBy }: Verdict) {
@@ -211,11 +172,14 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
         options.onTrouble(`the KYC provider answers ${judged.status} to a number: it must decide`)
         return 'failed'
       }
-      await note(kyc, names)
-      const isApproved = judged.status === 'Approved'
-      const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
-      const ended = afterVerdict(kyc, judged, customerId, clock.nowMs())!
-      return { kyc: ended, write: writeOfNew(ended, []) }
+      // The provider has verified it, and an approval may have made its customer.
+      return onceBegun(async () => {
+        await note(kyc, names)
+        const isApproved = judged.status === 'Approved'
+        const customerId = isApproved ? await approve(kyc, submission, verdict) : ''
+        const ended = afterVerdict(kyc, judged, customerId, clock.nowMs())!
+        return { kyc: ended, write: writeOfNew(ended, []) }
+      })
     },
     async hear(kycToken, verdict) {
       const kyc = await readKyc(store, kycToken)
@@ -258,15 +222,6 @@ export function createKycDesk(options: KycDeskOptions): KycDesk {
   async function note(kyc: Kyc, names: readonly string[]): Promise<void> {
     if (names.length > 0) await noteSubmission(aggregates, kyc.organizationId, names, kyc)
   }
-}
-
-/** What a change tells; null when it tells nothing. */
-function happeningOf(before: Kyc, after: Kyc, atMs: number): Happening | null {
-  const type = eventTypeOf(after)
-  if (type === null || after.sequence === before.sequence) return null
-  const { organizationId, kycToken, sequence } = after
-  const key = `${kycToken}\n${sequence}`
-  return { organizationId, type, atMs, key, sequence, data: shownKyc(after) }
 }
 
 function newKyc(request: KycRequest, sealed: string): Kyc {
