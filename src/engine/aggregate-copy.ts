@@ -22,6 +22,8 @@ export interface AggregateWrite {
 /** A working copy of one aggregate, which the changes of a batch are decided on in turn. */
 export interface AggregateCopy {
   readonly view: AggregateView
+  /** As it was read; null while the aggregate does not exist. */
+  readonly version: string | null
   write(write: AggregateWrite): void
   commandOf(aggregate: string, forced: boolean, newVersion: () => string): Command | null
 }
@@ -54,6 +56,7 @@ export function openAggregateCopy(
 
   return {
     view,
+    version,
     write(write) {
       written = true
       view.root = write.root ?? view.root ?? ''

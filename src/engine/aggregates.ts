@@ -1,9 +1,8 @@
+import { outcomesOf } from '../store/outcome.ts'
 import {
   type ChildKey,
   type Command,
   maxCommandsPerCall,
-  PartlyFailed,
-  type PartOutcome,
   type Store,
   StoreError,
 } from '../store/port.ts'
@@ -14,7 +13,10 @@ import {
   openAggregateCopy,
 } from './aggregate-copy.ts'
 
-/** One change of one aggregate. It may be decided several times, each time on what is there then. */
+/**
+ * One change of one aggregate. It may be decided several times, each time on what is there then: also on what it wrote
+ * itself, where the reply was lost and somebody else wrote after it.
+ */
 export interface AggregateChange<T> {
   readonly aggregate: string
   readonly reads?: readonly ChildKey[]
@@ -69,8 +71,13 @@ interface Line {
   failures: number
   /** A command of this aggregate may still be executed: the next one must renew the version. */
   mayStillCommit: boolean
+  /** What those that wait first are told, by the version that it holds with: of commands whose reply was lost. */
+  unanswered: ReadonlyMap<string, Told>
 }
 
+type Told = readonly (() => void)[]
+
+const noneUnanswered: ReadonlyMap<string, Told> = new Map()
 const maxWaiting = 10_000
 const maxChangesPerCommand = 128
 const maxBackOffMs = 200
@@ -147,8 +154,9 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
 
   /** Changes that fail by an exception fail alone: nothing of theirs was written to the copy. */
   function decideAll(line: Line, batch: readonly Item[], copy: AggregateCopy): Draft {
-    const finished: (() => void)[] = []
-    for (const { change, done, fail } of batch) {
+    // What is there by a command whose reply was lost is not decided again; it holds by the next commit.
+    const finished = [...(line.unanswered.get(copy.version ?? '') ?? [])]
+    for (const { change, done, fail } of batch.slice(finished.length)) {
       try {
         const { result, write } = change.decide(copy.view)
         if (write !== null) copy.write(write)
@@ -173,30 +181,24 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       options.onStore?.('')
       return
     }
-    const { outcomes, problem } = await outcomesOf(flying.map(({ command }) => command))
+    const { outcomes, problem } = await outcomesOf(
+      store.commit,
+      flying.map(({ command }) => command),
+    )
     options.onStore?.(outcomes.includes('committed') ? '' : problem)
-    flying.forEach(({ line, draft }, i) => {
+    flying.forEach(({ line, draft, command }, i) => {
       const outcome = outcomes[i]!
       if (outcome === 'committed') {
         line.mayStillCommit = false
         finish(line, draft)
         return
       }
-      if (outcome === 'unknown') line.mayStillCommit = true
+      if (outcome === 'unknown') {
+        line.mayStillCommit = true
+        line.unanswered = new Map([...line.unanswered, [command.newVersion, draft.finished]])
+      }
       retry(line, outcome === 'unknown' || outcome === 'refused' ? problem : '')
     })
-  }
-
-  async function outcomesOf(commands: readonly Command[]): Promise<Outcomes> {
-    try {
-      return { outcomes: await store.commit(commands), problem: '' }
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error
-      const { message: problem } = error
-      if (error instanceof PartlyFailed) return { outcomes: error.outcomes, problem }
-      const outcome = error.executed === 'no' ? 'refused' : 'unknown'
-      return { outcomes: commands.map(() => outcome), problem }
-    }
   }
 
   function finish(line: Line, { finished, count }: Draft): void {
@@ -204,6 +206,7 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
     waiting -= count
     line.failures = 0
     line.busy = false
+    line.unanswered = noneUnanswered
     if (line.waiting.length > 0) schedule(line)
     else lines.delete(line.aggregate)
     for (const tell of finished) tell()
@@ -249,7 +252,8 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
       let line = lines.get(change.aggregate)
       if (line === undefined) {
         const { aggregate } = change
-        line = { aggregate, waiting: [], busy: false, failures: 0, mayStillCommit: false }
+        const fresh = { busy: false, failures: 0, mayStillCommit: false }
+        line = { aggregate, waiting: [], ...fresh, unanswered: noneUnanswered }
         lines.set(aggregate, line)
       }
       const { waiting: queue } = line
@@ -271,16 +275,10 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
   }
 }
 
-interface Outcomes {
-  readonly outcomes: readonly PartOutcome[]
-  /** '' when nothing failed. */
-  readonly problem: string
-}
-
 /** What became of a batch before it was committed. */
 interface Draft {
   /** null when nothing needs to be written. */
   readonly command: Command | null
-  readonly finished: readonly (() => void)[]
+  readonly finished: Told
   readonly count: number
 }

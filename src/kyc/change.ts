@@ -62,15 +62,12 @@ export function createKycChange(options: KycChangeOptions): KycChange {
     const { organizationId } = found
     const endpoints = (await endpointsToTell(store, [organizationId])).get(organizationId)!
     const nowMs = clock.nowMs()
-    let made: ChangedKyc | null = null
     const { after, event } = await aggregates.change<ChangedKyc>({
       aggregate: kycAggregate(kycToken),
       decide({ root }) {
-        // Its own, by a commit that was not answered.
-        if (made !== null && made.write.root === root) return { result: made, write: {} }
         const before = decodeKyc(root ?? '')
-        made = before === null ? unchanged : changed(before, next, endpoints, nowMs)
-        return { result: made, write: made.write }
+        const result = before === null ? unchanged : changed(before, next, endpoints, nowMs)
+        return { result, write: result.write }
       },
     })
     if (event !== null) options.onMade(event)

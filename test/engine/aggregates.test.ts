@@ -107,8 +107,51 @@ describe('the aggregates', () => {
         return { result: 'done', write: { root: next, put: [{ ...mark, value: '' }] } }
       },
     }
+    expect(await aggregates.change(once)).toBe('done')
     expect(await aggregates.change(once)).toBe('done before')
     expect(await aggregates.change(reading)).toBe('1')
+  })
+
+  it('does not decide again what it finds there by a command whose reply was lost, but what came since', async () => {
+    const state = createMemoryState()
+    const lost: Fault[] = ['replyLost', 'replyLost', 'refused', 'replyLost'].map(
+      (kind) => ({ kind }) as Fault,
+    )
+    let since: Promise<number> | null = null
+    const aggregates = openAggregates(state, () => {
+      if (lost.length === 3) since = aggregates.change(adding(10))
+      return lost.shift() ?? { kind: 'none' }
+    })
+    const first = [aggregates.change(adding(1)), aggregates.change(adding(2))]
+    expect(await Promise.all(first)).toEqual([1, 3])
+    expect(await since).toBe(13)
+    expect(lost).toEqual([])
+    expect(await aggregates.change(reading)).toBe('13')
+  })
+
+  it('decides again on what somebody else wrote after a command whose reply was lost, and on what lost it', async () => {
+    for (const isLost of [true, false]) {
+      const state = createMemoryState()
+      const other = openAggregates(state)
+      await other.change(adding(5))
+      const before = structuredClone(state.aggregates.get('a')!)
+      let calls = 0
+      const lossy = createMemoryStore(state, {
+        faults: () => ({ kind: calls++ === 0 ? 'replyLost' : 'none' }),
+      })
+      let loads = 0
+      const load: typeof lossy.load = async (keys) => {
+        if (loads++ === 1) {
+          if (isLost) state.aggregates.set('a', before)
+          else await other.change(adding(100))
+        }
+        return lossy.load(keys)
+      }
+      const newVersion = () => `again${made++}`
+      const aggregates = createAggregates({ store: { ...lossy, load }, newVersion })
+      // It adds once more where it cannot know: whoever must not looks for its own mark.
+      expect(await aggregates.change(adding(1))).toBe(isLost ? 6 : 107)
+    }
   })
 
   it.each([true, false])(

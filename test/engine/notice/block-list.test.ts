@@ -3,7 +3,7 @@ import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { changeBlocks, readBlocks } from '../../../src/engine/notice/block-list.ts'
 import { armRule, readTripped, tripRule } from '../../../src/engine/notice/tripped-rules.ts'
 import { type Command, StoreError } from '../../../src/store/port.ts'
-import { createMemoryStore } from '../../support/memory-store.ts'
+import { createMemoryStore, type Fault } from '../../support/memory-store.ts'
 
 const t0 = Date.UTC(2026, 10, 15)
 const mcc = { kind: 'mcc', value: '7995' } as const
@@ -52,3 +52,35 @@ it('a rule that was said to be enforced is not put into shadow by a command that
   await arrive()
   expect(await readTripped(store)).toEqual([])
 })
+
+it.each<Fault['kind']>(['none', 'refused', 'replyLost'])(
+  'what a person does is told as done, once in the log, over a commit that is %s',
+  async (kind) => {
+    let kinds: Fault['kind'][] = []
+    const store = createMemoryStore(undefined, {
+      faults: () => ({ kind: kinds.shift() ?? 'none' }) as Fault,
+    })
+    let versions = 0
+    const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+    const keeping = { store, aggregates }
+    const rule = { ruleId: 'r1', rulesVersion: 'a', atMs: t0, reason: 'declined 6 asks' }
+    const block = { type: 'block', ...mcc, untilMs: t0 + 1_000 } as const
+    const deeds: (() => Promise<string | boolean>)[] = [
+      () => changeBlocks(keeping, block, 'fraud', t0),
+      () => changeBlocks(keeping, { type: 'unblock', ...mcc }, 'over', t0),
+      () => tripRule(aggregates, rule),
+      () => armRule(aggregates, 'r1', 'mended', t0),
+    ]
+    const told: (string | boolean)[] = []
+    for (const deed of deeds) {
+      kinds = [kind]
+      told.push(await deed())
+    }
+    expect(told).toEqual(['', '', true, true])
+    expect(await store.readLog('', 10)).toHaveLength(deeds.length)
+    expect(await changeBlocks(keeping, { type: 'unblock', ...mcc }, 'over', t0)).toBe(
+      'mcc 7995 is not blocked',
+    )
+    expect(await armRule(aggregates, 'r1', 'mended', t0)).toBe(false)
+  },
+)
