@@ -201,7 +201,7 @@ function createSession(
 }
 
 /** What is changed is dated, or ends at a time, so the clock is checked before the first change. */
-function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggregates {
+export function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggregates {
   let checked: Promise<void> | null = null
   return {
     get waiting() {
@@ -210,7 +210,13 @@ function afterCheck(aggregates: Aggregates, check: () => Promise<void>): Aggrega
     async change(change) {
       checked ??= check()
       await checked
-      return aggregates.change(change)
+      try {
+        return await aggregates.change(change)
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.executed === 'no') throw error
+        const message = `${error.message}: look whether it was, as by arbiter log, before you repeat it`
+        throw new StoreError(message, 'unknown', { cause: error })
+      }
     },
     isIdle: aggregates.isIdle,
     stop: aggregates.stop,

@@ -232,8 +232,10 @@ export function createAggregates(options: AggregatesOptions): Aggregates {
 
   /** Whoever asked is told; a command that may still come is closed by the next change that reads afresh. */
   function giveUp(line: Line, why: string): void {
-    const executed = line.mayStillCommit ? 'unknown' : 'no'
-    const error = new StoreError(`${line.aggregate} could not be committed: ${why}`, executed)
+    const { aggregate } = line
+    const error = line.mayStillCommit
+      ? new StoreError(`it is not known whether ${aggregate} was committed: ${why}`, 'unknown')
+      : new StoreError(`${aggregate} could not be committed: ${why}`, 'no')
     const finished = line.waiting.map(
       ({ fail }) =>
         () =>

@@ -236,15 +236,15 @@ describe('the aggregates', () => {
   })
 
   it.each([
-    ['refused', 'no'],
-    ['replyLost', 'unknown'],
-  ] as const)('gives up a change whose commits are all %s', async (kind, executed) => {
+    ['refused', 'no', 'a could not be committed: refused by the test'],
+    ['replyLost', 'unknown', 'it is not known whether a was committed: reply lost by the test'],
+  ] as const)('gives up a change whose commits are all %s', async (kind, executed, message) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] })
     onTestFinished(() => void vi.useRealTimers())
     const aggregates = openAggregates(createMemoryState(), () => ({ kind }))
     const given = aggregates.change(adding(1)).catch((error: unknown) => error)
     await vi.advanceTimersByTimeAsync(60_000)
-    expect(await given).toMatchObject({ name: 'StoreError', executed })
+    expect(await given).toMatchObject({ name: 'StoreError', executed, message })
     expect(aggregates.waiting).toBe(0)
   })
 
