@@ -146,7 +146,7 @@ export function setOrganization(
   })
 }
 
-/** Writes what every decision needs of each organization anew, from their settings. */
+/** Writes what every decision needs of each anew, from their settings; refused where it is that. */
 export async function repairOrganizations(store: Store, aggregates: Aggregates): Promise<string> {
   const ids: string[] = []
   for await (const page of store.scan()) {
@@ -163,8 +163,11 @@ export async function repairOrganizations(store: Store, aggregates: Aggregates):
       const said = found.map(({ organizationId, enabled, defaultDecision }) => {
         return [organizationId, { enabled, defaultDecision }] as const
       })
-      const readable = unlessUnreadable(() => decodeOrganizations(view.root)) ?? {}
+      const readable = unlessUnreadable(() => decodeOrganizations(view.root))
       const root = encodeOrganizations({ ...readable, ...Object.fromEntries(said) })
+      if (readable !== null && root === encodeOrganizations(readable)) {
+        return { result: 'it is what their settings say', write: {} }
+      }
       return { result: '', write: { root } }
     },
   })

@@ -88,8 +88,11 @@ it('what decisions need of each is made anew from their settings', async () => {
   const root = await rootIn(world)
   const broken = { kind: 'root', aggregate: 'organizations', version: 'x', value: '{"format":' }
   await world.store.fill([broken as never])
-  await repairOrganizations(world.store, world.aggregates)
+  expect(await repairOrganizations(world.store, world.aggregates)).toBe('')
   expect(decodeOrganizations(await rootIn(world))).toEqual(decodeOrganizations(root))
+  const refused = 'it is what their settings say'
+  expect(await repairOrganizations(world.store, world.aggregates)).toBe(refused)
+  expect(await repairOrganizations(openWorld().store, openWorld().aggregates)).toBe(refused)
 })
 
 it('what is said of an organization while the record is written anew stays said', async () => {

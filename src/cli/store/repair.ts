@@ -113,7 +113,7 @@ async function repairRecord(
     return 2
   }
   if (given.dryRun) {
-    await printText(`would write ${name} anew`)
+    await printText(`would write ${name} anew, where something is wrong with it`)
     return 0
   }
   const refused = await repair()

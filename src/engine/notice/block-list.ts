@@ -45,6 +45,16 @@ function decode(value: string | null): KeptBlocks {
   throw new RecordUnreadable('the emergency list was not written by this release')
 }
 
+/** null when it cannot be read and the log is there instead: somebody may have written it anew meanwhile. */
+function decodeUnless(value: string | null, isInLog: boolean): KeptBlocks | null {
+  try {
+    return decode(value)
+  } catch (error) {
+    if (isInLog && error instanceof RecordUnreadable) return null
+    throw error
+  }
+}
+
 export function checkBlocks(value: string): void {
   decode(value)
 }
@@ -82,15 +92,16 @@ type Next = readonly Block[] | { readonly refused: string }
 /** Resolves to why it was refused; '' when it was done. */
 async function change(
   { store, aggregates }: BlockKeeping,
-  next: (blocks: readonly Block[]) => Next,
+  next: (blocks: readonly Block[], isReadable: boolean) => Next,
   logOf: (count: number) => readonly string[],
 ): Promise<string> {
-  const write = (unreadable: readonly Block[] | null) =>
+  const write = (inLog: readonly Block[] | null) =>
     aggregates.change({
       aggregate: blocksAggregate,
       decide({ root }) {
-        const { count, blocks } = unreadable ? { count: 0, blocks: unreadable } : decode(root)
-        const changed = next(blocks)
+        const found = decodeUnless(root, inLog !== null)
+        const { count, blocks } = found ?? { count: 0, blocks: inLog ?? [] }
+        const changed = next(blocks, found !== null)
         // By a commit: a command that is still on its way would contradict it.
         if ('refused' in changed) return { result: changed.refused, write: {} }
         const kept = JSON.stringify({ format: 1, count: count + 1, blocks: changed })
@@ -106,10 +117,11 @@ async function change(
   }
 }
 
-/** Writes the list anew, where it cannot be read as the log tells it. */
+/** Writes the list anew, as the log tells it; refused where it can be read. */
 export function repairBlocks(keeping: BlockKeeping, nowMs: number): Promise<string> {
-  const running = (blocks: readonly Block[]) => blocks.filter(({ untilMs }) => untilMs > nowMs)
-  return change(keeping, running, () => [])
+  const anew = (blocks: readonly Block[], isReadable: boolean) =>
+    isReadable ? { refused: 'it can be read' } : blocks.filter(({ untilMs }) => untilMs > nowMs)
+  return change(keeping, anew, () => [])
 }
 
 /** Does it, and logs it with its reason; resolves to why it was refused, '' when it was done. */

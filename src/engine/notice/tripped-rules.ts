@@ -61,21 +61,19 @@ export function checkTripped(value: string): void {
   decode(value)
 }
 
-/** Of rules that nobody can name none is in shadow: a breaker that is past its bound trips again. */
-function decodeOrNothing(value: string | null): Kept {
+function decodeOrNull(value: string | null): Kept | null {
   try {
     return decode(value)
   } catch (error) {
     if (!(error instanceof RecordUnreadable)) throw error
-    return nothing
+    return null
   }
 }
 
-/** Writes the record anew, with no rule in shadow, where it cannot be read. */
+/** Writes the record anew, with no rule in shadow; refused where it can be read. */
 export async function repairTripped(aggregates: Aggregates): Promise<string> {
-  const same = (tripped: readonly TrippedRule[]) => tripped
-  await change(aggregates, same, () => [])
-  return ''
+  const anew = (_tripped: readonly TrippedRule[], isReadable: boolean) => (isReadable ? null : [])
+  return (await change(aggregates, anew, () => [])) ? '' : 'it can be read'
 }
 
 /** Resolves to whether it was changed: another instance may have been faster. */
@@ -117,14 +115,16 @@ export function armRule(
 /** `next` gives null when everything is so already. */
 function change(
   aggregates: Aggregates,
-  next: (tripped: readonly TrippedRule[]) => readonly TrippedRule[] | null,
+  next: (tripped: readonly TrippedRule[], isReadable: boolean) => readonly TrippedRule[] | null,
   logOf: (count: number) => readonly string[],
 ): Promise<boolean> {
   return aggregates.change({
     aggregate: trippedAggregate,
     decide({ root }) {
-      const { count, tripped } = decodeOrNothing(root)
-      const changed = next(tripped)
+      const found = decodeOrNull(root)
+      // Of rules that nobody can name none is in shadow: a breaker that is past its bound trips again.
+      const { count, tripped } = found ?? nothing
+      const changed = next(tripped, found !== null)
       // By a commit: a command that is still on its way would contradict it.
       if (changed === null) return { result: false, write: {} }
       const kept = JSON.stringify({ format: 1, count: count + 1, tripped: changed })

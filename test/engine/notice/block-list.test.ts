@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
-import { changeBlocks, readBlocks } from '../../../src/engine/notice/block-list.ts'
-import { armRule, readTripped, tripRule } from '../../../src/engine/notice/tripped-rules.ts'
+import { blocksAggregate, trippedAggregate } from '../../../src/engine/format/layout.ts'
+import { changeBlocks, readBlocks, repairBlocks } from '../../../src/engine/notice/block-list.ts'
+import {
+  armRule,
+  readTripped,
+  repairTripped,
+  tripRule,
+} from '../../../src/engine/notice/tripped-rules.ts'
 import { type Command, StoreError } from '../../../src/store/port.ts'
 import { createMemoryStore, type Fault } from '../../support/memory-store.ts'
 
@@ -84,3 +90,56 @@ it.each<Fault['kind']>(['none', 'refused', 'replyLost'])(
     expect(await armRule(aggregates, 'r1', 'mended', t0)).toBe(false)
   },
 )
+
+it('a record is repaired where it cannot be read, and left where nothing is wrong with it', async () => {
+  const store = createMemoryStore()
+  let versions = 0
+  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+  const keeping = { store, aggregates }
+  const block = { type: 'block', ...mcc, untilMs: t0 + 1_000 } as const
+  const rule = { ruleId: 'r1', rulesVersion: 'a', atMs: t0, reason: 'declined 6 asks' }
+  const repair = async () => [await repairBlocks(keeping, t0), await repairTripped(aggregates)]
+  const records = [blocksAggregate, trippedAggregate]
+  const rootsNow = async () =>
+    (await store.load(records.map((aggregate) => ({ aggregate, group: '', id: '' })))).map(
+      (one) => one?.value,
+    )
+  const right = ['it can be read', 'it can be read']
+  expect(await repair()).toEqual(right)
+  await changeBlocks(keeping, block, 'fraud', t0)
+  await tripRule(aggregates, rule)
+  const before = await rootsNow()
+  expect(await repair()).toEqual(right)
+  expect(await rootsNow()).toEqual(before)
+  for (const aggregate of records) {
+    await aggregates.change({ aggregate, decide: () => ({ result: 0, write: { root: '{' } }) })
+  }
+  expect(await repair()).toEqual(['', ''])
+  expect(await readBlocks(store, t0)).toMatchObject([mcc])
+  expect(await readTripped(store)).toEqual([])
+  expect(await repair()).toEqual(right)
+})
+
+it('a block that came after somebody else had written the list anew stays in it', async () => {
+  const store = createMemoryStore()
+  let versions = 0
+  const newVersion = () => `v${versions++}`
+  const aggregates = createAggregates({ store, newVersion })
+  const other = { store, aggregates }
+  const damage = { result: 0, write: { root: '{' } }
+  await aggregates.change({ aggregate: blocksAggregate, decide: () => damage })
+  const block = (value: string) =>
+    ({ type: 'block', kind: 'mcc', value, untilMs: t0 + 1_000 }) as const
+  let isFirst = true
+  // The other is done between what this one has read and its commit.
+  const commit: typeof store.commit = async (commands) => {
+    if (isFirst) {
+      isFirst = false
+      await changeBlocks(other, block('7995'), 'fraud', t0)
+    }
+    return store.commit(commands)
+  }
+  const slow = createAggregates({ store: { ...store, commit }, newVersion })
+  expect(await changeBlocks({ store, aggregates: slow }, block('6011'), 'fraud', t0)).toBe('')
+  expect(await readBlocks(store, t0)).toMatchObject([{ value: '7995' }, { value: '6011' }])
+})
