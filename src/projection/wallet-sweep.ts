@@ -12,11 +12,14 @@ const entriesPerTurn = 200
  */
 export function createWalletSweep(options: SweepOptions): () => Promise<boolean> {
   const { store, aggregates, clock, retentionDays } = options
+  /** The last that was looked at of the wallet at hand: an entry that cannot be taken out is met once. */
+  let last = ''
   const round = createIndexRound(store, indexes.walletEntries, 2, async (names) => {
     const [organizationId = '', currency = ''] = names
     const oldestMs = clock.nowMs() - retentionDays * dayMs
     const prefix = walletEntriesPrefix(organizationId, currency)
-    const after = prefix + newestFirst(oldestMs - 1)
+    const after = last.startsWith(prefix) ? last : prefix + newestFirst(oldestMs - 1)
+    last = ''
     const entries = await store.range(indexes.walletEntries, after, entriesPerTurn)
     const old = entries.filter(({ sortKey }) => sortKey.startsWith(prefix))
     if (old.length === 0) return false
@@ -25,8 +28,9 @@ export function createWalletSweep(options: SweepOptions): () => Promise<boolean>
       aggregate: walletAggregate(organizationId, currency),
       decide: () => ({ result: undefined, write: { unindex } }),
     })
-    // Less than a portion was all there is, also where an entry cannot be taken out.
-    return old.length === entriesPerTurn
+    if (old.length < entriesPerTurn) return false
+    last = old.at(-1)!.sortKey
+    return true
   })
   // What a wrong clock takes out does not come back.
   return async () => !clock.isDoubted() && round()

@@ -92,6 +92,23 @@ describe('entries of a wallet whose time is over', () => {
     expect(entries()).toEqual([])
   })
 
+  it('leave though as many as are looked at together cannot be taken out, and a round comes to its end', async () => {
+    const { time, state, swept, fund, entries } = await openWorld()
+    for (let i = 0; i < 201; i++) await fund('org-1', 'USD')
+    await fund('org-2', 'USD')
+    time.ms += (retentionDays + 1) * dayMs
+    const all = state.indexes.get(indexes.walletEntries)!
+    const stay = entries().slice(0, 200)
+    const change: typeof swept.aggregates.change = async (given) => {
+      const changed = await swept.aggregates.change(given)
+      for (const [sortKey, value] of stay) all.set(sortKey, value)
+      return changed
+    }
+    const turn = createWalletSweep({ ...swept, aggregates: { ...swept.aggregates, change } })
+    for (let turns = 0; (await turn()) && turns < 10; ) expect(++turns).toBeLessThan(10)
+    expect(entries()).toHaveLength(200)
+  })
+
   it('are looked for in a few wallets a turn, however many there are', async () => {
     const ids = Array.from({ length: 100 }, (_, i) => `org-${i}`)
     const { time, store, swept, fund, entries } = await openWorld(ids)
