@@ -28,8 +28,8 @@ export const beatMs = 3_000
 const goneMs = 10_000
 /** Until then an instance that renewed its lease may rely on it: earlier than the others stop to. */
 const leaseMs = 7_000
-/** The others have heard of a new one, or of one that is back, by then, and have stopped to do its part. */
-const joinMs = 2 * beatMs
+/** Of a new one, or of one that is back, each of the others has heard by then, or its lease has ended. */
+const joinMs = leaseMs
 const maxInstances = 1_000
 
 /**

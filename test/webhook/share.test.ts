@@ -48,6 +48,31 @@ describe('instances that share the sending', () => {
     expect(names.every(a.owns)).toBe(true)
   })
 
+  it('own no name twice while one hears late of another that joins', async () => {
+    const { time, join } = openShares()
+    const [a, b] = [join('a'), join('b')]
+    for (let i = 0; i < 3; i++) {
+      await a.beat()
+      time.ms += 3_000
+    }
+    await a.beat()
+    // Its next beats hang.
+    time.ms += 1
+    for (let i = 0; i < 5; i++) {
+      await b.beat()
+      for (let step = 0; step < 10; step++) {
+        expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
+        time.ms += 300
+      }
+    }
+    expect(names.some(a.owns)).toBe(false)
+    expect(names.some(b.owns)).toBe(true)
+    await a.beat()
+    await b.beat()
+    time.ms += 3_000
+    expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
+  })
+
   it('take over what one owned that is gone, which owns nothing before they do', async () => {
     const { time, join, recorded } = openShares()
     const [a, b] = [join('a'), join('b')]
