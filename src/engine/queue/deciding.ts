@@ -57,7 +57,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
     // The directory names an account that was never opened: its cards are as good as unknown.
     const unopened = cached.loaded && cached.root === null && !queue.stray
     if (unopened) for (const item of queues.takeDeliveries(queue)) placing.enqueueStray(item)
-    const items = queues.first(queue, queue.oneByOne ? 1 : maxItemsPerCommand)
+    const items = queues.first(queue, queue.suspects > 0 ? 1 : maxItemsPerCommand)
     const condemned = options.condemned?.(queue.aggregate) ?? ''
     if (condemned !== '') {
       const damage = { aggregate: queue.aggregate, key: null, problem: condemned }
@@ -83,6 +83,8 @@ export function createDeciding(options: DecidingOptions): Deciding {
       schedule()
       return null
     }
+    // One that failed may fail no more: then what comes behind all of them goes together again.
+    queue.suspects = Math.max(0, queue.suspects - batch.decided.length)
     queues.depart(queue, batch.decided.length)
     decided += batch.decided.length
     return { queue, cached, batch, startedMonoMs, decideMs: clock.monoMs() - startedMonoMs }
@@ -118,7 +120,7 @@ export function createDeciding(options: DecidingOptions): Deciding {
       cache.drop(queue.aggregate)
       const [item] = items
       // Among several nobody knows which one it was.
-      queue.oneByOne = items.length > 1
+      queue.suspects = items.length > 1 ? items.length : 0
       if (items.length === 1 && item !== undefined) {
         setAside(queue, [{ item, damage: damageOf(error, queue.aggregate) }])
       }

@@ -17,8 +17,8 @@ export interface Queue {
   failures: number
   /** Another instance was turned away here, and is to have its turn before our next command. */
   crowded: boolean
-  /** A batch failed as a whole: the item that did it is looked for. */
-  oneByOne: boolean
+  /** A batch failed as a whole: the item that did it is looked for, one by one, among so many. */
+  suspects: number
 }
 
 export interface Queues {
@@ -79,7 +79,7 @@ export function createQueues(): Queues {
           resting: false,
           failures: 0,
           crowded: false,
-          oneByOne: false,
+          suspects: 0,
         }
         queues.set(aggregate, queue)
       }

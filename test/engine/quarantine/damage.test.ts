@@ -231,6 +231,25 @@ describe('a decision that fails', () => {
     expect(state.aggregates.get('a:account-0')!.root).not.toContain('poison')
   })
 
+  it('that passes leaves nothing slow behind it: what comes after its batch goes together again', async () => {
+    let bugs = 1
+    const passing: typeof answerDelivery = (delivery, view, pack) => {
+      const step = answerDelivery(delivery, view, pack)
+      if (delivery.event.eventId !== 'b' || bugs-- <= 0) return step
+      const account = { ...step.after.account, postedMinor: 1n as unknown as number }
+      return { ...step, after: { ...step.after, account } }
+    }
+    const { engine, aside } = await openWorld({ answerDelivery: passing })
+    const suspects = ['a', 'b', 'c'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
+    // While some are waiting more come, so that the account is never without any.
+    const [first] = suspects
+    await first
+    const more = ['d', 'e', 'f', 'g'].map((eventId) => engine.ask({ eventId, amountMinor: 100 }))
+    for (const answer of [...suspects, ...more]) expect((await answer).code).toBe('000')
+    expect(aside.size).toBe(0)
+    expect(engine.stats().commands).toBe(4)
+  })
+
   it('for an account that is condemned is not made at all', async () => {
     const seen: string[] = []
     const { engine, aside } = await openWorld({
