@@ -41,7 +41,7 @@ it('a folder that could not be read for a while has the pack in use again, witho
   const aside = join(folder.path, 'aside')
   renameSync(rulesDir, aside)
   symlinkSync(rulesDir, rulesDir)
-  await expect.poll(() => packs.problem, { timeout: 10_000 }).toContain('ELOOP')
+  await expect.poll(() => packs.problem, { timeout: 10_000 }).toContain('cannot be read (ELOOP)')
   rmSync(rulesDir)
   renameSync(aside, rulesDir)
   await expect.poll(() => packs.problem, { timeout: 10_000 }).toBe('')

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FileFault } from '../../document/yaml-document.ts'
 import { type CompileOptions, compilePack } from '../../rules/load/compiler.ts'
@@ -84,6 +84,8 @@ export function lineIn(dir: string, fault: FileFault): string {
 }
 
 export function placed(dir: string, fault: FileFault): FileFault {
-  const isWhole = fault.file === dir || (fault.file === bundleFile && bundleAt(dir) === dir)
+  // Not by bundleAt: what is wrong may be that one cannot look for a bundle in the folder.
+  const isBundle = () => statSync(dir, { throwIfNoEntry: false })?.isFile() ?? false
+  const isWhole = fault.file === dir || (fault.file === bundleFile && isBundle())
   return { ...fault, file: isWhole ? dir : `${dir.replace(/\/+$/, '')}/${fault.file}` }
 }

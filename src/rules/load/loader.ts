@@ -83,7 +83,7 @@ function run(port: MessagePort, settings: LoaderSettings): void {
 
   /** A bundle is kept before it is used: a server that starts while the address is away has it. */
   async function loadPulled(pulling: Puller, ids: readonly number[]): Promise<void> {
-    const keptProblem = used === '' && bundleAt(rulesDir) !== '' ? takeKept() : ''
+    const keptProblem = used === '' && mayBeKept(rulesDir) ? takeKept() : ''
     const pulled = await pulling(seen === '')
     if (pulled.type === 'bundle') {
       const found = readBundleText(pulled.text, keys, keptMs(rulesDir, keys))
@@ -181,6 +181,16 @@ function readBundleText(text: string, keys: readonly PackKey[], keptMadeAtMs: nu
     const message = 'is older than the one in use: make it again with arbiter rules pack to go back'
     throw new PackRefused([faultOfFile(bundleFile, message)])
   })
+}
+
+/** Also where that cannot be looked at: then whoever reads it says why. */
+function mayBeKept(folder: string): boolean {
+  try {
+    return bundleAt(folder) !== ''
+  } catch (error) {
+    if (error instanceof PackRefused) return true
+    throw error
+  }
 }
 
 /** When the bundle that is kept was made; 0 for none that can be used. */

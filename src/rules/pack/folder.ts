@@ -59,8 +59,7 @@ function namesIn(folder: string, shown: string): string[] {
 }
 
 function listNames(folder: string): string[] {
-  const entries = readdirSync(folder)
-  if (!entries.includes('lists')) return []
+  if (!namesIn(folder, folder).includes('lists')) return []
   return namesIn(join(folder, 'lists'), 'lists').filter((name) => name.endsWith('.txt'))
 }
 
@@ -76,7 +75,7 @@ const ownName =
 
 function organizationNames(folder: string): string[] {
   const inside = join(folder, organizationsFolder)
-  if (!readdirSync(folder).includes(organizationsFolder)) return []
+  if (!namesIn(folder, folder).includes(organizationsFolder)) return []
   return namesIn(inside, organizationsFolder).flatMap((id) =>
     namesIn(join(inside, id), `${organizationsFolder}/${id}`).map(
       (name) => `${organizationsFolder}/${id}/${name}`,

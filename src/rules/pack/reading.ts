@@ -6,13 +6,19 @@ import { PackRefused } from './refusal.ts'
 
 /** The path of the bundle that a folder has, or that the path is; '' for a folder of files. */
 export function bundleAt(path: string): string {
-  if (isFile(path)) return path
+  if (isFile(path, path)) return path
   const inside = join(path, bundleFile)
-  return isFile(inside) ? inside : ''
+  return isFile(inside, bundleFile) ? inside : ''
 }
 
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+function isFile(path: string, shown: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false
+  } catch (error) {
+    // A bundle that cannot be looked at, as in a ring of links, is no reason to take the files beside it.
+    const { code } = error as NodeJS.ErrnoException
+    throw new PackRefused([faultOfFile(shown, `cannot be read (${code})`)])
+  }
 }
 
 /**

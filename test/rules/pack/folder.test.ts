@@ -34,6 +34,17 @@ function report(): string[] {
 const rule = '- id: a\n  when: "true"\n  decline: "127"\n  why: because\n'
 
 describe('the folder of a pack', () => {
+  it('that cannot be looked at, or has a bundle that cannot be, is refused and not passed over', () => {
+    const ring = join(folder, 'ring')
+    symlinkSync(ring, ring)
+    expect(() => loadPack(ring, 45)).toThrow(
+      expect.objectContaining({ name: 'PackRefused', message: `${ring} cannot be read (ELOOP)` }),
+    )
+    const bundle = join(folder, 'pack.bundle')
+    symlinkSync(bundle, bundle)
+    expect(report()).toEqual(['pack.bundle cannot be read (ELOOP)'])
+  })
+
   it('has rules, lists, windows and tests, and all make its version', () => {
     const versions = new Set([loadPack(folder, 45).version])
     const files: [string, string][] = [
