@@ -248,7 +248,8 @@ function createJournal(
     place.stop()
     if (drops.size > 0) wake()
     await running
-    if (kept.size === 0) await tail.reset().catch(() => {})
+    // What was rejected must not be replayed by the next process.
+    await (kept.size === 0 ? tail.reset() : tail.repair()).catch(() => {})
     await tail.close()
     await lock.release()
   }

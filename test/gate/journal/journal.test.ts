@@ -487,6 +487,19 @@ describe('when the disk fails', () => {
     expect(slotsOnDisk()).toEqual(['a', 'd'])
   })
 
+  it('removes when it closes what it could not remove before', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs })
+    await journal.append(line('a'))
+    disk.fail('datasync', 'EIO')
+    disk.fail('truncate', 'EIO')
+    await expect(journal.append(line('b'))).rejects.toMatchObject({ code: 'EIO' })
+    expect(slotsOnDisk()).toEqual(['a', 'b'])
+    disk.heal()
+    await journal.close()
+    expect(slots(await open())).toEqual(['a'])
+  })
+
   it('rejects only the lines of the failed flush', async () => {
     const disk = createDisk()
     const journal = await open({ fs: disk.fs })
