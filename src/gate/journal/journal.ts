@@ -126,6 +126,7 @@ function createJournal(
       return entry.written
     }
     waiting.add(entry)
+    entry.earlier = unflushed.get(line.slot)
     unflushed.set(line.slot, entry)
     unflushedBytes += length
     wake()
@@ -145,8 +146,10 @@ function createJournal(
   }
 
   function drop(slot: string): void {
-    const entry = unflushed.get(slot)
-    if (entry !== undefined) entry.dropped = true
+    // All of them: the newest may fail, and an earlier one get to the disk.
+    for (let entry = unflushed.get(slot); entry !== undefined; entry = entry.earlier) {
+      entry.dropped = true
+    }
     if (!unkeep(slot)) return
     drops.add(slot)
     scheduleDrops()

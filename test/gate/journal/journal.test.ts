@@ -213,6 +213,27 @@ describe('drop', () => {
     expect(slots(await open())).toEqual([])
   })
 
+  it('also reaches an earlier line of the slot that is still being flushed, when the later one fails', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
+    await journal.append(line('other'))
+    const release = disk.hold('datasync')
+    const early = journal.append(line('a', ack))
+    await sleep(10)
+    const late = journal.append(line('a', decline))
+    late.catch(() => {})
+    journal.drop('a')
+    release()
+    const releaseLate = disk.hold('datasync')
+    await early
+    disk.fail('datasync', 'EIO', { times: 1 })
+    releaseLate()
+    await expect(late).rejects.toMatchObject({ code: 'EIO' })
+    expect(slots(journal)).toEqual(['other'])
+    await journal.close()
+    expect(slots(await open())).toEqual(['other'])
+  })
+
   it('empties the file when nothing is pending any more', async () => {
     const journal = await open()
     for (let round = 0; round < 4; round++) {
