@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../clock.ts'
+import type { FollowedClock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import type { Outgoing } from '../outgoing/call.ts'
@@ -33,7 +33,7 @@ export interface PostOfficeOptions {
   readonly store: Store
   readonly aggregates: Aggregates
   readonly box: SecretBox
-  readonly clock: Clock
+  readonly clock: FollowedClock
   readonly outgoing: Outgoing
   readonly share: Share
   readonly retentionDays: number
@@ -47,7 +47,6 @@ export interface PostOfficeOptions {
 const lookMs = 500
 const countMs = 15_000
 const unlistMs = 600_000
-const dayMs = 86_400_000
 /** What a kill loses of it is sent twice; the fewer commits, the less decisions wait for the disk. */
 const defaultWritingMs = 100
 /** Nobody waits longer for a store that is away when a server stops. */
@@ -126,7 +125,7 @@ export function createPostOffice(options: PostOfficeOptions): PostOffice {
       )
       begin(unlistMs, async () => {
         if (!share.owns('retention')) return
-        await unlistOldEvents(store, aggregates, clock.nowMs() - options.retentionDays * dayMs)
+        await unlistOldEvents(store, aggregates, clock, options.retentionDays)
       })
     },
     async stop() {

@@ -1,3 +1,4 @@
+import { dayMs, type FollowedClock } from '../clock.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { indexes } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
@@ -10,8 +11,12 @@ const pageLength = 500
 export async function unlistOldEvents(
   store: Store,
   aggregates: Aggregates,
-  beforeMs: number,
+  clock: Pick<FollowedClock, 'nowMs' | 'isDoubted'>,
+  retentionDays: number,
 ): Promise<number> {
+  // What a wrong clock takes out does not come back.
+  if (clock.isDoubted()) return 0
+  const beforeMs = clock.nowMs() - retentionDays * dayMs
   let count = 0
   for (let after = ''; ; ) {
     const [first] = await store.range(indexes.events, after, 1)

@@ -72,7 +72,11 @@ export async function openApi(options: ApiWorldOptions = {}) {
   const { sandbox = false, routes = () => [], faults } = options
   /** `jumpMs` is what only the wall clock has jumped by. */
   const time = { ms: startMs, jumpMs: 0 }
-  const clock = { nowMs: () => time.ms + time.jumpMs, monoMs: () => time.ms }
+  const clock = {
+    nowMs: () => time.ms + time.jumpMs,
+    monoMs: () => time.ms,
+    isDoubted: () => false,
+  }
   const key = options.like?.key ?? randomBytes(32)
   const memory = createMemoryStore(options.state ?? createMemoryState(), {
     ...(faults && { faults }),

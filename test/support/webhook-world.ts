@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Clock } from '../../src/clock.ts'
+import type { FollowedClock } from '../../src/clock.ts'
 import { type Aggregates, createAggregates } from '../../src/engine/aggregates.ts'
 import { webhooksAggregate } from '../../src/engine/format/layout.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
@@ -51,7 +51,11 @@ export interface Instance {
 /** Instances that send webhooks from one store in memory, at a time that the test sets. */
 export function openWebhooks(given?: Store) {
   const time = { ms: startMs }
-  const clock: Clock = { nowMs: () => time.ms, monoMs: () => time.ms }
+  const clock: FollowedClock = {
+    nowMs: () => time.ms,
+    monoMs: () => time.ms,
+    isDoubted: () => false,
+  }
   const state = createMemoryState()
   const box = createSecretBox([randomBytes(32)])
   const receivers = new Map<string, Receiver>()

@@ -45,6 +45,16 @@ async function eventsOf({ store }: World) {
   return (await store.load(places)).map((one) => decodeEvent(one!.value))
 }
 
+/** Takes out what happened before, by a clock that is believed or not. */
+function unlist(
+  { store, aggregates }: Pick<World, 'store' | 'aggregates'>,
+  beforeMs: number,
+  isDoubted = false,
+): Promise<number> {
+  const clock = { nowMs: () => beforeMs + 30 * dayMs, isDoubted: () => isDoubted }
+  return unlistOldEvents(store, aggregates, clock, 30)
+}
+
 /** The store in memory sorts a whole index for each look at it. */
 async function openEmbedded(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'arbiter-webhooks-'))
@@ -168,14 +178,24 @@ describe('an event', () => {
       await world.office.recorder.record(both, world.time.ms)
     }
     const left = async () => (await world.store.range(indexes.events, '', 10)).length
-    expect(await unlistOldEvents(world.store, world.aggregates, startMs - 1)).toBe(0)
+    expect(await unlist(world, startMs - 1)).toBe(0)
     expect(await left()).toBe(6)
-    expect(await unlistOldEvents(world.store, world.aggregates, startMs + dayMs + 1)).toBe(4)
+    expect(await unlist(world, startMs + dayMs + 1)).toBe(4)
     const kept = await eventsOf(world)
     expect(kept.map(({ organizationId, atMs }) => [organizationId, atMs])).toEqual([
       ['org-1', startMs + 2 * dayMs],
       ['org-2', startMs + 2 * dayMs],
     ])
+  })
+
+  it('stays in the list while the clock is doubted', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    const wrongMs = startMs + 100 * dayMs
+    expect(await unlist(world, wrongMs, true)).toBe(0)
+    expect(await world.store.range(indexes.events, '', 10)).toHaveLength(1)
+    expect(await unlist(world, wrongMs)).toBe(1)
   })
 
   it('that its entry names no place of is met once, where a store keeps entries by their place', async () => {
@@ -197,7 +217,7 @@ describe('an event', () => {
         return decide({ root: null, child: () => null }).result
       },
     }
-    expect(await unlistOldEvents(store, elsewhere, startMs + dayMs)).toBe(1_001)
+    expect(await unlist({ store, aggregates: elsewhere }, startMs + dayMs)).toBe(1_001)
   })
 
   it('is found with all others that wait in a few reads, however many answers come', async () => {

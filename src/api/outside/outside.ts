@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
+import type { FollowedClock } from '../../clock.ts'
 import { createAggregates } from '../../engine/aggregates.ts'
 import { createKycDesk, type KycDesk } from '../../kyc/desk.ts'
 import { createKycFollowUp, type KycFollowUp } from '../../kyc/follow-up.ts'
@@ -60,7 +60,7 @@ export interface Outside {
 
 export interface OutsideOptions {
   readonly store: Store
-  readonly clock: Clock
+  readonly clock: FollowedClock
   readonly newVersion: () => string
   readonly settings: OutsideSettings
   /** Whether other instances may share the store. */
