@@ -1,7 +1,7 @@
 import { negativePrefix } from '../engine/format/account-cards.ts'
 import { customerPlace, customersPrefix, foldedName } from '../engine/format/customer-index.ts'
 import { customerAggregate, indexes } from '../engine/format/layout.ts'
-import { unlessUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import { type Customer, decodeCustomer, hasNegative, sumOfCards } from '../management/customer.ts'
 import type { IndexEntry, Store } from '../store/port.ts'
 import type { Listing, Span } from './listing.ts'
@@ -46,13 +46,23 @@ export async function customerListing(
       return Promise.all(
         customers.map(async (customer) => {
           if (customer === null || !matches(customer, filters)) return null
-          const sum = await sumOfCards(store, customer)
+          const sum = await sumOfCards(store, customer).catch(passOver)
+          if (sum === null) {
+            onUnreadable(customer.customerId)
+            return null
+          }
           const { negative = sum.negative } = filters
           return sum.negative === negative ? { customer, sum } : null
         }),
       )
     },
   }
+}
+
+/** An account that cannot be read says nothing of its customer, and keeps no other from the list. */
+function passOver(error: unknown): null {
+  if (error instanceof RecordUnreadable) return null
+  throw error
 }
 
 /** With more of them, those that are negative are looked for among all customers. */
