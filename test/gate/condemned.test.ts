@@ -20,6 +20,17 @@ describe('accounts that engines died of', () => {
     expect(condemned.list()).toEqual([])
   })
 
+  it('are tried again after a day at the latest', () => {
+    let nowMs = 0
+    const condemned = createCondemned({ monoMs: () => nowMs })
+    for (let deaths = 0; deaths < 12; deaths++) {
+      condemned.died('a:1')
+      nowMs += condemned.list()[0]?.leftMs ?? 0
+    }
+    condemned.died('a:1')
+    expect(condemned.list()).toEqual([{ aggregate: 'a:1', leftMs: 24 * 60 * minuteMs }])
+  })
+
   it('are no more suspect when their deaths lie far apart, or are many', () => {
     let nowMs = 0
     const condemned = createCondemned({ monoMs: () => nowMs })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createLoopWatch, type LoopWatch } from '../../src/gate/loop-watch.ts'
 
 const endings: (() => void)[] = []
@@ -18,6 +18,20 @@ async function openWatch(): Promise<{
   await looks()
   return { watch, machine }
 }
+
+/** The same, whose timer looks when the test says so. */
+function openWatchByHand() {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  endings.push(() => void vi.useRealTimers())
+  const machine = { monoMs: 1_000, atMs: 1_700_000_000_000 }
+  const watch = createLoopWatch({ nowMs: () => machine.atMs, monoMs: () => machine.monoMs })
+  const look = () => void vi.advanceTimersByTime(5)
+  look()
+  look()
+  return { watch, machine, look }
+}
+
+const turn = () => new Promise(setImmediate)
 
 /** Long enough for two looks, also where the loop stood: one timer that is late looks once. */
 async function looks(): Promise<void> {
@@ -57,24 +71,39 @@ describe('the watch over the loop', () => {
     expect(watch.readSinceMonoMs()).toBe(1_002)
   })
 
-  it('dates connections that are accepted turn by turn after a pause from its start', async () => {
-    const { watch, machine } = await openWatch()
+  it('dates what is read from the start of a pause also where its own timer was first after it', () => {
+    const { watch, machine, look } = openWatchByHand()
     machine.monoMs += 700
-    const turn = () => new Promise(setImmediate)
+    look()
+    expect(watch.readSinceMonoMs()).toBe(1_000)
+    look()
+    expect(watch.readSinceMonoMs()).toBe(1_700)
+  })
+
+  it('dates connections that are accepted turn by turn after a pause from its start', async () => {
+    const { watch, machine, look } = openWatchByHand()
+    machine.monoMs += 700
     for (let i = 0; i < 40; i++) {
       expect(watch.acceptedSinceMonoMs()).toBe(1_000)
       await turn()
+      look()
     }
-    await looks()
+    await turn()
+    await turn()
     // A turn without any: none waits any more.
     expect(watch.acceptedSinceMonoMs()).toBeNull()
   })
 
   it('takes no more connections for those of the pause than can wait to be accepted', async () => {
-    const { watch, machine } = await openWatch()
+    const { watch, machine, look } = openWatchByHand()
     machine.monoMs += 700
-    for (let i = 0; i < 4_096; i++) expect(watch.acceptedSinceMonoMs()).toBe(1_000)
-    await looks()
+    for (let i = 0; i < 4_096; i++) {
+      expect(watch.acceptedSinceMonoMs()).toBe(1_000)
+      if (i % 64 === 63) {
+        await turn()
+        look()
+      }
+    }
     expect(watch.acceptedSinceMonoMs()).toBeNull()
   })
 })

@@ -85,6 +85,16 @@ describe('the pace of the gate', () => {
     expect(handled.map(({ arrivedMonoMs }) => arrivedMonoMs)).toEqual([300, 300, 1_002, 1_003])
   })
 
+  it('dates a request from now that comes long after its connection was accepted', () => {
+    const { pace, loop, receive, handled } = openPace()
+    const socket = {} as Socket
+    loop.acceptedSinceMs = 300
+    pace.accept(socket)
+    loop.nowMs += 1_000
+    receive('a', socket)
+    expect(handled).toMatchObject([{ arrivedMonoMs: 2_000 }])
+  })
+
   it('puts what comes meanwhile behind those that wait', async () => {
     const { read, names } = openPace()
     read('a', 'b', 'c', 'd', 'e')
@@ -144,6 +154,9 @@ describe('the pace of the gate', () => {
     expect(pace).toMatchObject({ waiting: 0, sinceMonoMs: Number.POSITIVE_INFINITY })
     loop.nowMs = 1_000
     read('b')
+    loop.nowMs = 1_000
+    // Who was refused before does not get before those that wait.
+    read('!c')
     expect(names()).toBe('a b')
   })
 
