@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type DeliveryItem, newDeliveryItem } from '../../../src/engine/item.ts'
 import { createQuarantine, type Quarantine } from '../../../src/engine/quarantine/quarantine.ts'
+import type { Key } from '../../../src/store/port.ts'
 import { handed, testEvent } from '../../support/engine-world.ts'
 
 const maxListed = 10_000
@@ -11,7 +12,7 @@ let healed = 0
 let released: (readonly DeliveryItem[])[] = []
 let quarantine: Quarantine
 /** Whether the records are there; what is gone is not damaged. */
-let isThere = true
+let isThere: (key: Key) => boolean = () => true
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -19,10 +20,11 @@ beforeEach(() => {
   told = 0
   healed = 0
   released = []
-  isThere = true
+  isThere = () => true
   quarantine = createQuarantine({
     store: {
-      load: async (keys) => keys.map(() => (isThere ? { value: '?', version: '' } : undefined)),
+      load: async (keys) =>
+        keys.map((key) => (isThere(key) ? { value: '?', version: '' } : undefined)),
     },
     clock: { nowMs: () => nowMs, monoMs: () => nowMs },
     onDamage: () => void told++,
@@ -68,7 +70,7 @@ describe('the quarantine', () => {
     await pass(31)
     const unlisted = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1'), 0)
     quarantine.keep(unlisted, damageOf(maxListed))
-    isThere = false
+    isThere = () => false
     await pass(21)
     expect(quarantine.accounts).toBe(0)
     await pass(31)
@@ -95,5 +97,26 @@ describe('the quarantine', () => {
     expect([healed, quarantine.accounts]).toEqual([0, 1])
     await pass(1)
     expect([healed, quarantine.accounts]).toEqual([1, 0])
+  })
+
+  it('looks at all records in turn, and does not wait for one that is mended at the end of the list', async () => {
+    for (let i = 0; i <= 1_000; i++) quarantine.note(damageOf(i))
+    const item = newDeliveryItem(handed(testEvent({ eventId: 'e1' }), 's1'), 0)
+    quarantine.keep(item, damageOf(1_000))
+    isThere = ({ aggregate }) => aggregate !== 'a:A1000'
+    await pass(3)
+    expect([released, healed, quarantine.accounts]).toEqual([[[item]], 1, 1_000])
+  })
+
+  it('counts an account as damaged until all of its records can be read', async () => {
+    const [root, card] = [damageOf(1), { ...damageOf(1), key: { group: 'c', id: 'card-1' } }]
+    quarantine.note(root)
+    quarantine.note(card)
+    isThere = ({ group }) => group === 'c'
+    await pass(1)
+    expect([quarantine.list(9), quarantine.accounts]).toEqual([[card], 1])
+    isThere = () => false
+    await pass(1)
+    expect([quarantine.list(9), quarantine.accounts]).toEqual([[], 0])
   })
 })
