@@ -75,6 +75,27 @@ describe('a store that could not be reached', () => {
   })
 })
 
+it('an engine that stops while it looks at its store hears no more of it', async () => {
+  let answer: () => void = () => {}
+  const told: string[] = []
+  const store = {
+    load: async () => [],
+    commit: async () => [],
+    trial: () => new Promise<void>((resolve) => (answer = resolve)),
+  }
+  const watch = createStoreWatch(
+    store,
+    () => false,
+    (problem) => told.push(problem),
+  )
+  watch.note('away', 'commit')
+  await vi.advanceTimersByTimeAsync(1_000)
+  watch.stop()
+  answer()
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect([told, vi.getTimerCount()]).toEqual([['away'], 0])
+})
+
 describe('a store that can be tried', () => {
   it('is, every second, and known to take no commits before anybody needs one', async () => {
     const world = { full: false, trials: 0, told: [] as string[] }
@@ -185,6 +206,10 @@ describe('a store that can be read and takes no commits', () => {
     expect([watch.isAvailable, world.told]).toEqual([false, ['away']])
     watch.note('', 'commit')
     expect([watch.isAvailable, world.told]).toEqual([true, ['away', '']])
+    watch.note('full', 'commit')
+    watch.note('away', 'read')
+    watch.note('', 'read')
+    expect([watch.isAvailable, world.told]).toEqual([false, ['away', '', 'full']])
     watch.stop()
   })
 })
