@@ -9,15 +9,31 @@ import { answered, type Instance, openWebhooks } from '../support/webhook-world.
 
 function openShares() {
   const time = { ms: 0 }
-  const store = createMemoryStore(createMemoryState())
+  const memory = createMemoryStore(createMemoryState())
+  /** What happens between a commit and its reply. */
+  const reply = { waitsFor: async () => {} }
+  const store: typeof memory = {
+    ...memory,
+    async commit(commands) {
+      const outcomes = await memory.commit(commands)
+      const { waitsFor } = reply
+      reply.waitsFor = async () => {}
+      await waitsFor()
+      return outcomes
+    },
+  }
   let versions = 0
-  const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  const join = (name: string) => createShare(aggregates, { monoMs: () => time.ms }, name)
+  const newVersion = () => `v${versions++}`
+  /** Each in a process of its own. */
+  const join = (name: string) => {
+    const aggregates = createAggregates({ store, newVersion })
+    return createShare(aggregates, { monoMs: () => time.ms }, name)
+  }
   const recorded = async () => {
     const [root] = await store.load([{ aggregate: senderShareAggregate, group: '', id: '' }])
     return Object.keys(JSON.parse(root!.value))
   }
-  return { time, join, recorded }
+  return { time, reply, join, recorded }
 }
 
 const names = Array.from({ length: 100 }, (_, i) => `whk_${i}`)
@@ -71,6 +87,31 @@ describe('instances that share the sending', () => {
     await b.beat()
     time.ms += 3_000
     expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
+  })
+
+  it('own no name twice after a lease whose reply was long on its way', async () => {
+    const { time, reply, join } = openShares()
+    const [a, b] = [join('a'), join('b')]
+    for (let i = 0; i < 4; i++) {
+      await Promise.all([a.beat(), b.beat()])
+      time.ms += 3_000
+    }
+    expect([names.some(a.owns), names.some(b.owns)]).toEqual([true, true])
+    reply.waitsFor = async () => {
+      await b.beat()
+      time.ms += 3_000
+      await b.beat()
+      time.ms += 3_000
+      await b.beat()
+      time.ms += 2_000
+    }
+    await a.beat()
+    for (let i = 0; i < 30; i++) {
+      if (i % 6 === 0) await b.beat()
+      expect(names.some((name) => a.owns(name) && b.owns(name))).toBe(false)
+      time.ms += 500
+    }
+    expect(names.every(b.owns)).toBe(true)
   })
 
   it('take over what one owned that is gone, which owns nothing before they do', async () => {
