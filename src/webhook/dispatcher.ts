@@ -270,7 +270,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         }
         const { organizationId, webhookId, dueMs } = readDueSortKey(first.sortKey)
         // The sign after the line break: behind all entries of this endpoint, before those of the next.
-        position = `${organizationId}\n${webhookId}\u000b`
+        const behind = `${organizationId}\n${webhookId}\u000b`
+        // One whose bytes no text stands for comes again after any text: there is nothing behind it.
+        if (behind === position) {
+          position = ''
+          return
+        }
+        position = behind
         if (!options.owns(webhookId)) continue
         if (dueMs <= nowMs || (await isOver(organizationId, webhookId))) {
           fillAnew(organizationId, webhookId)

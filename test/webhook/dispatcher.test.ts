@@ -42,13 +42,31 @@ async function open(endpoints: number, each: number, failingSinceMs: number | nu
     onTrouble: () => world.troubles++,
   })
   onTestFinished(dispatcher.stop)
-  return { world, begun, dispatcher }
+  return { world, begun, dispatcher, store }
 }
 
 const arrived = (written: Promise<void>): Attempted => ({
   result: { atMs: nowMs, status: 200, detail: '', succeeded: true },
   retryAfterMs: 0,
   written,
+})
+
+it('looks at all endpoints again and again, also when a sort key behind them is damaged', async () => {
+  const { world, begun, dispatcher, store } = await open(2, 1)
+  const { range } = store
+  // In Redis bytes that are no UTF-8 stand behind all text, and are read as other ones.
+  const broken = { sortKey: '\ufffd\na\n', value: '' }
+  store.range = async (index, after, limit) =>
+    [...(await range(index, after, limit)), broken].slice(0, limit)
+  world.isOwner = false
+  await dispatcher.look()
+  expect(begun).toEqual([])
+  world.isOwner = true
+  await dispatcher.look()
+  await dispatcher.look()
+  await turns()
+  const sentTo = begun.map(({ entry }) => entry.webhookId)
+  expect(sentTo).toEqual(expect.arrayContaining(['whk_0', 'whk_1']))
 })
 
 it('sends nothing more of what it has read once another instance sends for the endpoint', async () => {

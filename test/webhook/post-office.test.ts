@@ -55,6 +55,9 @@ function unlist(
   return unlistOldEvents(store, aggregates, clock, 30)
 }
 
+/** In Redis bytes that are no UTF-8 stand behind all text, and are read as other ones. */
+const broken = { sortKey: '\ufffd\na\n', value: '' }
+
 /** The store in memory sorts a whole index for each look at it. */
 async function openEmbedded(): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'arbiter-webhooks-'))
@@ -218,6 +221,22 @@ describe('an event', () => {
       },
     }
     expect(await unlist({ store, aggregates: elsewhere }, startMs + dayMs)).toBe(1_001)
+  })
+
+  it('leaves the list though a sort key behind it is damaged, and so ends what takes it out', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    let looks = 0
+    const store: Store = {
+      ...world.store,
+      async range(index, after, limit) {
+        if (++looks > 100) throw new Error('it is met again and again')
+        return [...(await world.store.range(index, after, limit)), broken].slice(0, limit)
+      },
+    }
+    await unlist({ store, aggregates: world.aggregates }, startMs + dayMs)
+    expect(await world.store.range(indexes.events, '', 10)).toEqual([])
   })
 
   it('is found with all others that wait in a few reads, however many answers come', async () => {
