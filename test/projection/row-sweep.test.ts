@@ -58,6 +58,16 @@ describe('rows whose time is over', () => {
     expect(entries()).toBe(0)
   })
 
+  it('leave in the next round, too, after one that had more than a portion to take out', async () => {
+    const { time, write, sweep, entries } = await openWorld()
+    await write('org-1', 250)
+    await sweep()
+    expect(entries()).toBe(31 * 6)
+    time.ms += 5 * dayMs
+    await sweep()
+    expect(entries()).toBe(26 * 6)
+  })
+
   it('stay while the clock is doubted', async () => {
     const { time, write, sweep, entries } = await openWorld()
     await write('org-1', 3)
