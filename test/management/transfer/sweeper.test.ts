@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { slowTransferProblem } from '../../../src/management/transfer/slow-transfer.ts'
 import { startTransferSweeper } from '../../../src/management/transfer/sweeper.ts'
 import {
@@ -190,6 +190,65 @@ it('has at most sixteen at work that take less than half a second', async () => 
   onTestFinished(sweeper.stop)
   await sweeper.sweep()
   expect(most).toBe(16)
+})
+
+/** Transfers whose destinations say nothing, beside some that failed at the first look; at a time that stands. */
+function openHanging(references: readonly string[]) {
+  vi.useFakeTimers()
+  const time = { nowMs: Date.UTC(2026, 10, 15, 10), isDown: true }
+  const placeOf = (reference: string) => {
+    const seenAtMs = places.length
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs } as Transfer)
+    places.push({ sortKey, value: '' })
+  }
+  const places: { sortKey: string; value: string }[] = []
+  references.forEach(placeOf)
+  const tried: string[] = []
+  const sweeper = startTransferSweeper({
+    store: { range: async (_, after) => places.filter(({ sortKey }) => sortKey > after) },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      finish({ reference }) {
+        tried.push(reference)
+        if (time.isDown) return Promise.reject(new StoreError('a node is down', 'no'))
+        return new Promise(() => {})
+      },
+    },
+    clock: { nowMs: () => time.nowMs },
+    intervalMs: 600_000,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(() => {
+    sweeper.stop()
+    vi.useRealTimers()
+  })
+  const look = async () => {
+    void sweeper.sweep()
+    await vi.advanceTimersByTimeAsync(0)
+    return tried.splice(0)
+  }
+  return { time, tried, sweeper, placeOf, look }
+}
+
+it('keeps places free of those that failed before, which say nothing now', async () => {
+  const failing = Array.from({ length: 16 }, (_, i) => `fails-${i}`)
+  const { time, placeOf, look } = openHanging(failing)
+  expect(await look()).toEqual(failing)
+  time.nowMs += 5_000
+  time.isDown = false
+  placeOf('new')
+  expect(await look()).toContain('new')
+})
+
+it('begins none once it has stopped', async () => {
+  const { time, tried, sweeper, look } = openHanging(Array.from({ length: 20 }, (_, i) => `R${i}`))
+  time.isDown = false
+  expect(await look()).toHaveLength(16)
+  sweeper.stop()
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(tried).toEqual([])
 })
 
 it('is told of a transfer when it is on its way for more than two minutes', () => {
