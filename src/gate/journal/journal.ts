@@ -92,8 +92,8 @@ function createJournal(
   let keptBytes = 0
   for (const entry of kept.values()) keptBytes += entry.record.length
   const waiting = new Set<WaitingLine>()
-  /** The newest entry of a slot that is waiting or in the running flush. */
-  const unflushed = new Map<string, WaitingLine>()
+  /** The entries of a slot that are waiting or in the running flush. */
+  const unflushed = new Map<string, Set<WaitingLine>>()
   let unflushedBytes = 0
   let drops = new Set<string>()
   let unsyncedDrops: string[] = []
@@ -126,8 +126,7 @@ function createJournal(
       return entry.written
     }
     waiting.add(entry)
-    entry.earlier = unflushed.get(line.slot)
-    unflushed.set(line.slot, entry)
+    unflushed.set(line.slot, unflushed.get(line.slot)?.add(entry) ?? new Set([entry]))
     unflushedBytes += length
     wake()
     return entry.written
@@ -142,14 +141,15 @@ function createJournal(
 
   function forget(entry: WaitingLine): void {
     unflushedBytes -= entry.record.length
-    if (unflushed.get(entry.line.slot) === entry) unflushed.delete(entry.line.slot)
+    const { slot } = entry.line
+    const others = unflushed.get(slot)
+    others?.delete(entry)
+    if (others?.size === 0) unflushed.delete(slot)
   }
 
   function drop(slot: string): void {
     // All of them: the newest may fail, and an earlier one get to the disk.
-    for (let entry = unflushed.get(slot); entry !== undefined; entry = entry.earlier) {
-      entry.dropped = true
-    }
+    for (const entry of unflushed.get(slot) ?? []) entry.dropped = true
     if (!unkeep(slot)) return
     drops.add(slot)
     scheduleDrops()

@@ -7,8 +7,6 @@ export interface WaitingLine extends LineRecord {
   readonly written: Promise<void>
   /** Nobody counts on it any more: when it gets to the disk, it is dropped there. */
   dropped: boolean
-  /** Of the same slot, and not flushed either when this one came. */
-  earlier: WaitingLine | undefined
   /** Its writer is told once; null when the line is on the disk. */
   answer(error: JournalError | null): void
 }
@@ -34,7 +32,6 @@ export function createWaitingLine(
     record: encodeLine(line),
     written,
     dropped: false,
-    earlier: undefined,
     answer(error) {
       answered = true
       clearTimeout(timer)
