@@ -8,6 +8,7 @@ export interface AttemptPlaces<Lane> {
   /** It has none: what gets free is kept for it, in the order of those that wait. */
   wait(lane: Lane, isFailing: boolean): void
   waitNoMore(lane: Lane): void
+  isWaiting(lane: Lane): boolean
   /** Those that wait, for whom there is a place now. */
   next(): readonly Lane[]
 }
@@ -25,10 +26,12 @@ export function createAttemptPlaces<Lane>(): AttemptPlaces<Lane> {
   const free = () => maxTaken - taken
   const freeForFailing = () => maxFailing - takenFailing
 
+  const isWaiting = (lane: Lane) => well.has(lane) || failing.has(lane)
+
   /** What is kept for those that wait, without this one. */
   function keptFrom(lane: Lane): number {
     const kept = well.size + Math.min(failing.size, freeForFailing())
-    return kept - Number(well.has(lane) || failing.has(lane))
+    return kept - Number(isWaiting(lane))
   }
 
   return {
@@ -36,8 +39,7 @@ export function createAttemptPlaces<Lane>(): AttemptPlaces<Lane> {
       return taken
     },
     roomFor(lane, isFailing) {
-      const isWaiting = well.has(lane) || failing.has(lane)
-      const room = Math.max(free() - keptFrom(lane), isWaiting ? Math.min(1, free()) : 0)
+      const room = Math.max(free() - keptFrom(lane), isWaiting(lane) ? Math.min(1, free()) : 0)
       return isFailing ? Math.min(room, freeForFailing()) : room
     },
     take(isFailing) {
@@ -55,6 +57,7 @@ export function createAttemptPlaces<Lane>(): AttemptPlaces<Lane> {
       well.delete(lane)
       failing.delete(lane)
     },
+    isWaiting,
     next() {
       const room = free()
       const roomOfFailing = Math.min(room, freeForFailing())

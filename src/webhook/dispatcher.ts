@@ -31,6 +31,7 @@ export interface DispatcherOptions {
   readonly owns: (webhookId: string) => boolean
   readonly onResult: (organizationId: string, endpoint: Endpoint, result: AttemptResult) => void
   readonly onTrouble: (error: unknown) => void
+  readonly maxLanes?: number
 }
 
 /** One endpoint that has something to be sent. */
@@ -63,10 +64,10 @@ const maxAskedRestMs = 60_000
 /** Endpoints looked at in one look; the next goes on with those behind them. */
 const lanesPerLook = 100
 /** Lanes of endpoints that had nothing to do for a while are forgotten, and so is how they fared. */
-const maxLanes = 10_000
+const defaultMaxLanes = 10_000
 
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, clock, courier } = options
+  const { store, clock, courier, maxLanes = defaultMaxLanes } = options
   const lanes = new Map<string, Lane>()
   const places = createAttemptPlaces<Lane>()
   let settling = 0
@@ -86,17 +87,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
         failures: null,
         ...idle,
       }
-      lanes.set(webhookId, lane)
       forgetIdle()
+      lanes.set(webhookId, lane)
     }
     return lane
   }
 
   function forgetIdle(): void {
-    if (lanes.size <= maxLanes) return
     for (const [webhookId, lane] of lanes) {
-      if (lanes.size <= maxLanes) return
-      if (isAtRest(lane) && !lane.isFilling) lanes.delete(webhookId)
+      if (lanes.size < maxLanes) return
+      // Beside one that waits for a place another would send the same.
+      const isIdle = isAtRest(lane) && !lane.isFilling && !places.isWaiting(lane)
+      if (isIdle) lanes.delete(webhookId)
     }
   }
 

@@ -40,6 +40,7 @@ async function open(endpoints: number, each: number, failingSinceMs: number | nu
     owns: () => world.isOwner,
     onResult() {},
     onTrouble: () => world.troubles++,
+    maxLanes: 100,
   })
   onTestFinished(dispatcher.stop)
   return { world, begun, dispatcher, store }
@@ -130,4 +131,33 @@ it('begins none while 64 are not written down yet, or one where the last one fai
   await dispatcher.look()
   await turns()
   expect([begun.length, dispatcher.settling]).toEqual([1, 1])
+})
+
+it('sends once what waits for a place, with more endpoints than are kept in mind', async () => {
+  const { begun, dispatcher, store } = await open(304, 1)
+  const written = new Set<string>()
+  const { range } = store
+  store.range = async (...asked) =>
+    (await range(...asked)).filter(({ sortKey }) => !written.has(sortKey))
+  const wake = async (from: number, to: number) => {
+    for (let i = from; i < to; i++) dispatcher.wake('org-1', `whk_${i}`)
+    await turns()
+  }
+  await wake(0, 256)
+  await wake(256, 300)
+  expect(begun).toHaveLength(256)
+  await wake(300, 304)
+  await wake(256, 300)
+  for (let ended = 0; ended < begun.length; ) {
+    const flying = begun.slice(ended)
+    ended = begun.length
+    for (const { entry, end } of flying) {
+      written.add(dueKey(entry).sortKey)
+      end(arrived(Promise.resolve()))
+    }
+    await turns()
+  }
+  const sent = begun.map(({ entry }) => entry.eventId)
+  expect(sent).toHaveLength(304)
+  expect(new Set(sent).size).toBe(304)
 })
