@@ -230,20 +230,27 @@ interface StoreWatch {
   end(): void
 }
 
-/** The engine tries for ever, as a server should; a person is told. */
-function watchStore(place: string): StoreWatch {
+/** The engine tries for ever, as a server should; a person is told, however often it fails meanwhile. */
+export function watchStore(place: string): StoreWatch {
   let timer: NodeJS.Timeout | undefined
+  let last = ''
   let lose: (error: StoreError) => void = () => {}
   const lost = new Promise<never>((_, reject) => {
     lose = reject
   })
+  function giveUp(): void {
+    const message = `the store takes no commits (${last}): check ${place}, look into arbiter log, then repeat`
+    lose(new StoreError(message, 'unknown'))
+  }
   return {
     lost,
     onStore(problem) {
-      clearTimeout(timer)
-      if (problem === '') return
-      const message = `the store takes no commits (${problem}): check ${place}, look into arbiter log, then repeat`
-      timer = setTimeout(() => lose(new StoreError(message, 'unknown')), storeLostMs)
+      last = problem
+      if (problem !== '') timer ??= setTimeout(giveUp, storeLostMs)
+      else {
+        clearTimeout(timer)
+        timer = undefined
+      }
     },
     end: () => clearTimeout(timer),
   }

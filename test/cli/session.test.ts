@@ -1,8 +1,31 @@
-import { expect, it } from 'vitest'
-import { afterCheck } from '../../src/cli/session.ts'
+import { afterEach, expect, it, vi } from 'vitest'
+import { afterCheck, watchStore } from '../../src/cli/session.ts'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { StoreError } from '../../src/store/port.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+it('a command ends when its store takes nothing for ten seconds, however often it was tried meanwhile', async () => {
+  vi.useFakeTimers()
+  const watch = watchStore('Redis')
+  let lost = ''
+  watch.lost.catch((error: Error) => {
+    lost = error.message
+  })
+  watch.onStore('it hangs')
+  await vi.advanceTimersByTimeAsync(9_000)
+  watch.onStore('')
+  for (const problem of ['it hangs', 'it hangs again', 'it is away']) {
+    watch.onStore(problem)
+    await vi.advanceTimersByTimeAsync(4_000)
+    expect(lost === '').toBe(problem !== 'it is away')
+  }
+  expect(lost).toContain('(it is away): check Redis')
+  watch.end()
+})
 
 it.each([
   ['unknown', 'look whether it was, as by arbiter log, before you repeat it'],
