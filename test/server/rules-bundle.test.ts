@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -129,8 +129,13 @@ it('a server starts by the address whatever became of the bundle that it kept', 
   await server.stop()
 
   const changed = { ...env, RULES_KEYS: nextKeys }
-  for (const damaged of ['', bundle(7000, 50)]) {
-    writeFileSync(kept, damaged)
+  const ringOfLinks = () => {
+    rmSync(kept)
+    symlinkSync(kept, kept)
+  }
+  const damages = ['', bundle(7000, 50)].map((text) => () => writeFileSync(kept, text))
+  for (const damage of [...damages, ringOfLinks]) {
+    damage()
     server = await startServer({ dataDir, env: changed })
     await until(async () => (await codeOf(60)) === '128')
     expect(readFileSync(kept, 'utf8')).toBe(served)
