@@ -62,9 +62,8 @@ export function createSlots(options: SlotsOptions): Slots {
   const byId = createTable<Slot>()
   const shown = new Int32Array(new SharedArrayBuffer(4))
   const byKey = createTable<Slot>()
-  // All budgets are equal, so the order of arrival is the order of deadlines.
-  // What was answered is let go at once: it would keep its whole request alive.
-  let fifo: (Slot | null)[] = []
+  // By deadline. What was answered is let go at once: it would keep its whole request alive.
+  let queue: (Slot | null)[] = []
   let head = 0
   const declines = createDeclines()
   const watchdog = createWatchdog({ ...options, declines, close })
@@ -120,8 +119,15 @@ export function createSlots(options: SlotsOptions): Slots {
       watchdog.speak(slot, options.trouble() || 'overload')
       return
     }
-    fifo.push(slot)
+    enqueue(slot)
     if (link.alive && !isTelling) hand(slot, false)
+  }
+
+  /** What has waited behind others, or for its body, is opened after younger ones, and due before them. */
+  function enqueue(slot: Slot): void {
+    let at = queue.length
+    while (at > head && queue[at - 1]!.deadlineMonoMs > slot.deadlineMonoMs) at--
+    queue.splice(at, 0, slot)
   }
 
   function sweep(): void {
@@ -131,17 +137,17 @@ export function createSlots(options: SlotsOptions): Slots {
       if (slot.deadlineMonoMs > nowMonoMs) break
       watchdog.speak(slot, options.trouble() || 'deadline')
     }
-    if (head > 1024 && head * 2 > fifo.length) {
-      fifo = fifo.slice(head)
+    if (head > 1024 && head * 2 > queue.length) {
+      queue = queue.slice(head)
       head = 0
     }
   }
 
   function oldestOpen(): Slot | null {
-    for (; head < fifo.length; head++) {
-      const slot = fifo[head]!
+    for (; head < queue.length; head++) {
+      const slot = queue[head]!
       if (!slot.taken) return slot
-      fifo[head] = null
+      queue[head] = null
     }
     return null
   }
@@ -156,8 +162,8 @@ export function createSlots(options: SlotsOptions): Slots {
     isTelling = false
     // An engine that died meanwhile has nothing of them; the next one is told of all.
     if (!link.alive) return
-    for (let i = head; i < fifo.length; i++) {
-      const slot = fifo[i]!
+    for (let i = head; i < queue.length; i++) {
+      const slot = queue[i]!
       if (!slot.taken) hand(slot, slot.handed)
     }
   }

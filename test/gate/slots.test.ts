@@ -277,6 +277,24 @@ describe('slots', () => {
     expect(gate.handed).toHaveLength(2)
   })
 
+  it('are answered by default at their deadline, also when their body came after younger ones', async () => {
+    const gate = openGate('decline')
+    gate.nowMs = 150
+    void gate.take(testEvent({ eventId: 'younger' }))
+    const late = testEvent({ eventId: 'older' })
+    const told = new Promise((resolve) => {
+      gate.slots.open(late, 0, 0, (answer) => resolve(answer) === undefined)
+    })
+    gate.nowMs = 250
+    gate.slots.sweep()
+    expect(gate.journaled).toEqual([{ slot: 'g.1', code: '176' }])
+    gate.flush()
+    expect(await told).toMatchObject({ cause: 'deadline' })
+    gate.nowMs = 400
+    gate.slots.sweep()
+    expect(gate.journaled.slice(1)).toEqual([{ slot: 'g.0', code: '176' }])
+  })
+
   it('answer at once what comes too late for the engine', async () => {
     const gate = openGate('decline')
     const answers: (Answer | null)[] = []
