@@ -107,16 +107,22 @@ describe('append and pending', () => {
     expect((await open()).pending()).toEqual([line('b', ack), line('a', decline)])
   })
 
-  it('shares one flush between all lines that come while another is running', async () => {
+  it('shares one flush between all lines of a turn, and between those that come while it is running', async () => {
     const disk = createDisk()
-    const journal = await open({ fs: disk.fs })
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
     const before = disk.count('datasync')
-    const first = journal.append(line('first'))
-    await sleep(0)
-    const others = Array.from({ length: 500 }, (_, i) => journal.append(line(`s${i}`)))
-    await Promise.all([first, ...others])
-    expect(disk.count('datasync') - before).toBeLessThanOrEqual(3)
-    expect(journal.pending()).toHaveLength(501)
+    const append = (turn: string) =>
+      Promise.all(Array.from({ length: 250 }, (_, i) => journal.append(line(`${turn}-${i}`))))
+    await append('turn')
+    expect(disk.count('datasync') - before).toBe(1)
+    const release = disk.hold('datasync')
+    const running = append('running')
+    await until(() => disk.count('datasync') - before > 1)
+    const meanwhile = append('meanwhile')
+    release()
+    await Promise.all([running, meanwhile])
+    expect(disk.count('datasync') - before).toBe(3)
+    expect(journal.pending()).toHaveLength(750)
   })
 
   it('resolves no line before its flush', async () => {
@@ -524,14 +530,17 @@ describe('when the disk fails', () => {
     expect(slots(await open())).toEqual(['a'])
   })
 
-  it('rejects only the lines of the failed flush', async () => {
+  it('rejects only the lines of the failed flush, and flushes those that came meanwhile', async () => {
     const disk = createDisk()
-    const journal = await open({ fs: disk.fs })
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000 })
+    const before = disk.count('datasync')
     disk.fail('datasync', 'EIO', { times: 1 })
+    const release = disk.hold('datasync')
     const first = journal.append(line('a'))
     first.catch(() => {})
-    await sleep(0)
+    await until(() => disk.count('datasync') > before)
     const second = journal.append(line('b'))
+    release()
     await expect(first).rejects.toMatchObject({ code: 'EIO' })
     await second
     expect(slotsOnDisk()).toEqual(['b'])
@@ -839,6 +848,14 @@ describe('bounds', () => {
     await expect(reopened.append(line('again'))).rejects.toMatchObject({ kind: 'full' })
     reopened.drop('s0')
     await reopened.append(line('again'))
+  })
+
+  it('counts what waits for its flush to what is pending', async () => {
+    const journal = await open({ maxBytes: 10_000, flushTimeoutMs: 10_000 })
+    const names = Array.from({ length: 100 }, (_, i) => `s${i}`)
+    const appended = await Promise.allSettled(names.map((slot) => journal.append(line(slot))))
+    expect(appended.at(-1)).toMatchObject({ reason: { kind: 'full' } })
+    expect(statSync(journalPath()).size).toBeLessThan(6_000)
   })
 
   it('counts no line as pending that was not flushed in time', async () => {
