@@ -129,22 +129,27 @@ function slotsOf(told: readonly { readonly slot: string }[]): string[] {
 describe('slots', () => {
   it('let go of a request once it was answered, long before its deadline', async () => {
     const gate = openGate('decline')
-    const requests = Array.from({ length: 100 }, (_, i) => takeAndAnswer(gate, i))
+    const requests = Array.from({ length: 2_000 }, (_, i) => takeAndAnswer(gate, i))
     gate.slots.sweep()
     // A WeakRef holds on to the end of the turn in which it was made.
     await new Promise((resolve) => setImmediate(resolve))
     collectGarbage()
     expect(gate.slots.size).toBe(0)
     expect(requests.filter((request) => request.deref() !== undefined)).toHaveLength(0)
+    void gate.take(testEvent({ eventId: 'after many' }))
+    gate.nowMs = 250
+    gate.slots.sweep()
+    expect(gate.journaled).toHaveLength(1)
   })
 
   it('are joined by 64 deliveries of their event, and the next has one of its own', async () => {
     const gate = openGate('decline')
     const told = Array.from({ length: 65 }, () => gate.take(testEvent({ eventId: 'e1' })))
     expect([gate.slots.size, gate.handed]).toEqual([2, ['g.0', 'g.1']])
+    expect(gate.slots.shown[0]).toBe(2)
     gate.slots.onAnswer('g.0', approval)
     expect(await Promise.all(told.slice(0, 64))).toEqual(Array(64).fill(approval))
-    expect(gate.slots.size).toBe(1)
+    expect([gate.slots.size, gate.slots.shown[0]]).toEqual([1, 1])
     gate.slots.onAnswer('g.1', approval)
     expect(await told[64]).toEqual(approval)
   })
@@ -293,6 +298,15 @@ describe('slots', () => {
     gate.nowMs = 400
     gate.slots.sweep()
     expect(gate.journaled.slice(1)).toEqual([{ slot: 'g.0', code: '176' }])
+  })
+
+  it('are answered when they are due also by a loop that is full, and not joined any more', () => {
+    const gate = openGate('decline')
+    void gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 250
+    void gate.take(testEvent({ eventId: 'e1' }))
+    expect(gate.journaled).toEqual([{ slot: 'g.0', code: '176' }])
+    expect(gate.handed).toEqual(['g.0', 'g.1'])
   })
 
   it('answer at once what comes too late for the engine', async () => {
