@@ -166,8 +166,6 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
   }
 
   function keep(line: JournalLine): void {
-    const before = unbooked.get(line.slot)?.said.cause
-    if (before === 'damaged') damaged--
     if (line.said.cause === 'damaged') damaged++
     unbooked.set(line.slot, line)
   }
