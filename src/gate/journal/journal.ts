@@ -196,8 +196,6 @@ function createJournal(
     let batchBytes = 0
     for (const entry of batch) batchBytes += entry.record.length
     try {
-      // Before anything is renamed over it, and after the flush: lines that nobody will find are not kept.
-      if (place.problem !== '') await place.look()
       await tail.repair()
       if (await tail.reclaim(batchBytes)) {
         unsyncedDrops = []
@@ -226,6 +224,7 @@ function createJournal(
 
   async function sync(): Promise<void> {
     await tail.file.datasync()
+    // Lines that nobody will find are not kept.
     await place.look()
     tail.keep()
     unsyncedDrops = []

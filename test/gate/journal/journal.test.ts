@@ -491,6 +491,26 @@ describe('when the disk fails', () => {
     expect(slotsOnDisk()).toEqual(['a', 'c'])
   })
 
+  it('writes on where the disk takes a part at a time, and gives up one that takes nothing', async () => {
+    let takesBytes = 100
+    const fs: JournalFs = {
+      ...nodeFs,
+      async open(path, flags, mode) {
+        const file = await nodeFs.open(path, flags, mode)
+        const write = file.write.bind(file)
+        return Object.assign(file, {
+          write: (bytes: Buffer, offsetBytes: number, lengthBytes: number, positionBytes: number) =>
+            write(bytes, offsetBytes, Math.min(lengthBytes, takesBytes), positionBytes),
+        })
+      },
+    }
+    const journal = await open({ fs, flushTimeoutMs: 10_000 })
+    await journal.append(line('a'))
+    takesBytes = 0
+    await expect(journal.append(line('b'))).rejects.toMatchObject({ kind: 'disk', code: 'EIO' })
+    expect(slotsOnDisk()).toEqual(['a'])
+  })
+
   it('does not trust what a failed flush left behind', async () => {
     const disk = createDisk()
     const journal = await open({ fs: disk.fs })
@@ -528,6 +548,16 @@ describe('when the disk fails', () => {
     disk.heal()
     await journal.close()
     expect(slots(await open())).toEqual(['a'])
+  })
+
+  it('replays nothing that was dropped on a full disk when nothing else was kept', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs })
+    await journal.append(line('a'))
+    disk.fail('write', 'ENOSPC')
+    journal.drop('a')
+    await journal.close()
+    expect(slots(await open())).toEqual([])
   })
 
   it('rejects only the lines of the failed flush, and flushes those that came meanwhile', async () => {
@@ -614,7 +644,9 @@ describe('when the disk fails', () => {
       await Promise.all(names.map((slot) => journal.append(line(slot))))
       for (const slot of names) journal.drop(slot)
     }
-    await journal.append(line('last'))
+    const tries = disk.count('rename')
+    for (let i = 0; i < 10; i++) await journal.append(line('last'))
+    expect(disk.count('rename') - tries).toBeLessThan(2)
     expect(slots(journal)).toEqual(['stays', 'last'])
     await journal.close()
     expect(slots(await open())).toEqual(['stays', 'last'])
@@ -674,15 +706,20 @@ describe('when the disk fails', () => {
     expect(slotsOnDisk()).toEqual(['other', 'a', 'last'])
   })
 
-  it('resolves nothing after a compaction until the new name is on the disk', async () => {
+  it.each([
+    ['a compaction for want of room', 20_000, ''],
+    ['a compaction that was only due', 64 * 1024 * 1024, 'x'.repeat(40_000)],
+  ])('resolves nothing after %s until the new name is on the disk', async (_, maxBytes, name) => {
     const disk = createDisk()
-    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000, maxBytes: 20_000 })
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 10_000, maxBytes })
     await journal.append(line('stays'))
     disk.fail('open folder', 'EIO')
     let appended = 0
+    const named = { ...event, merchant: { ...event.merchant, name } }
     const fill = async (): Promise<void> => {
       for (; appended < 1000; appended++) {
-        await journal.append(line(`s${appended}`))
+        await journal.append({ ...line(`s${appended}`), event: named })
+        expect(disk.count('rename')).toBe(1)
         journal.drop(`s${appended}`)
       }
     }
@@ -716,6 +753,21 @@ describe('when the disk fails', () => {
     expect([slotsOnDisk(), statSync(journalPath()).size]).toEqual([['stays'], firstBytes])
     await journal.append(line('later'))
     expect(slotsOnDisk()).toEqual(['stays', 'later'])
+  })
+
+  it('begins anew once more when the flush after that fails', async () => {
+    const disk = createDisk()
+    const journal = await open({ fs: disk.fs })
+    const wide = { ...event, merchant: { ...event.merchant, name: 'x'.repeat(70_000) } }
+    await journal.append({ ...line('wide'), event: wide })
+    journal.drop('wide')
+    disk.fail('datasync', 'EIO', { times: 1 })
+    await expect(journal.append(line('fails'))).rejects.toMatchObject({ code: 'EIO' })
+    // As a crash would find it.
+    expect(slotsOnDisk()).toEqual([])
+    await journal.append(line('later'))
+    expect(slotsOnDisk()).toEqual(['later'])
+    expect(statSync(journalPath()).size).toBeLessThan(1_000)
   })
 
   it('cannot be opened, and says why', async () => {
@@ -805,6 +857,7 @@ describe('when its file is no longer in its place', () => {
     expect(journal.whereabouts).toBe(`${path} is gone (ENOENT)`)
     await expect(journal.append(line('c', ack))).rejects.toMatchObject({ kind: 'gone' })
     await nodeFs.rename(`${path}.aside`, path)
+    await until(() => journal.whereabouts === '')
     await journal.append(line('d', ack))
     expect(seen).toEqual([`${path} is gone (ENOENT)`, ''])
     await journal.close()
@@ -814,17 +867,16 @@ describe('when its file is no longer in its place', () => {
   it('notices without being written to, and puts nothing over what is there instead', async () => {
     const path = join(folder, 'gate.journal')
     const journal = await openWatched()
-    // As much as makes a compaction due.
     const wide = { ...event, merchant: { ...event.merchant, name: 'x'.repeat(40_000) } }
-    for (let i = 0; i < 40; i++) {
-      await journal.append({ ...line(`wide-${i}`, ack), event: wide })
-      if (i > 0) journal.drop(`wide-${i}`)
-    }
+    const names = Array.from({ length: 30 }, (_, i) => `wide-${i}`)
+    for (const slot of names) await journal.append({ ...line(slot, ack), event: wide })
     // At once: a look between the two would find it gone.
     await nodeFs.writeFile(`${path}.other`, 'of somebody else')
     await nodeFs.rename(`${path}.other`, path)
     while (journal.whereabouts === '') await sleep(5)
     expect(journal.whereabouts).toBe(`${path} was replaced while it was in use`)
+    // As many as make a compaction due.
+    for (const slot of names.slice(1)) journal.drop(slot)
     await expect(journal.append(line('b', ack))).rejects.toMatchObject({ kind: 'gone' })
     await journal.close()
     expect(readFileSync(path, 'utf8')).toBe('of somebody else')
@@ -885,6 +937,24 @@ describe('bounds', () => {
       journal.drop(`s${i}`)
       expect(statSync(journalPath()).size).toBeLessThan(maxBytes + 1000)
     }
+    expect(slots(journal)).toEqual(['stays'])
+  })
+
+  it('takes no more lines where the file is full and cannot be written anew', async () => {
+    const disk = createDisk()
+    const maxBytes = 20_000
+    const journal = await open({ fs: disk.fs, maxBytes, flushTimeoutMs: 10_000 })
+    await journal.append(line('stays'))
+    disk.fail('rename', 'ENOSPC')
+    const fill = async (): Promise<void> => {
+      for (let i = 0; i < 300; i++) {
+        await journal.append(line(`s${i}`))
+        journal.drop(`s${i}`)
+      }
+    }
+    await expect(fill()).rejects.toMatchObject({ code: 'ENOSPC' })
+    disk.heal()
+    await fill()
     expect(slots(journal)).toEqual(['stays'])
   })
 })
