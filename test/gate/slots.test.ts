@@ -423,6 +423,15 @@ describe('slots', () => {
     expect(gate.slots.unbooked).toBe(1)
   })
 
+  it('say a decline that is too late also unjournaled, and offer the journal its line once more', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.nowMs = 3_000
+    gate.slots.sweep()
+    expect(await told).toMatchObject({ code: '176' })
+    expect(gate.journaled).toEqual(Array(2).fill({ slot: 'g.0', code: '176' }))
+  })
+
   it('have the ledger hold all by default when nobody heard that a part was approved', async () => {
     const gate = openGate('approve')
     void gate.take(testEvent({ eventId: 'e1' }), false)
@@ -444,6 +453,18 @@ describe('slots', () => {
     expect(gate.slots.unbooked).toBe(1)
   })
 
+  it('acknowledge an advice that waited in a pause once it is journaled', async () => {
+    const gate = openGate('decline')
+    gate.nowMs = 3_000
+    const advice = testEvent({ eventId: 'e1', requestType: 'Settlement' })
+    const told = new Promise((resolve) => {
+      gate.slots.open(advice, 0, 0, (answer) => resolve(answer) === undefined)
+    })
+    // It has 10 ms; the journal takes one.
+    setTimeout(() => setImmediate(gate.flush), 1)
+    expect(await told).toMatchObject({ code: '000' })
+  })
+
   it('always answer within the contract limit: an approval that is not journaled is none', async () => {
     const gate = openGate('approve')
     const told = gate.take(testEvent({ eventId: 'e1' }))
@@ -454,6 +475,9 @@ describe('slots', () => {
     // The engine may have approved it, and the line of the approval may come late.
     expect(gate.journaled.map(({ code }) => code)).toEqual(['000', '176'])
     expect(gate.said).toEqual([{ slot: 'g.0', code: '176', mayStillCommit: false }])
+    // The default is another: who repeats it is decided on.
+    void gate.take(testEvent({ eventId: 'e1' }))
+    expect(gate.handed).toEqual(['g.0', 'g.1'])
   })
 
   it('keep nothing of a decline for want of the journal that no engine has seen', async () => {
@@ -475,19 +499,26 @@ describe('slots', () => {
     expect(gate.dropped).toEqual(['g.0'])
   })
 
-  it('follow the default when nobody heard a decline that was said for want of the journal', async () => {
-    const gate = openGate('approve')
-    const told = gate.take(testEvent({ eventId: 'e1' }), false)
-    gate.nowMs = 250
-    gate.slots.sweep()
-    expect(await told).toMatchObject({ code: '176' })
-    expect(gate.said).toEqual([{ slot: 'g.0', code: '000', mayStillCommit: false }])
-  })
+  it.each([true, false])(
+    'follow the default when nobody heard a decline that was said for want of the journal, with an engine: %s',
+    async (alive) => {
+      const gate = openGate('approve')
+      gate.alive = alive
+      const told = gate.take(testEvent({ eventId: 'e1' }), false)
+      gate.nowMs = 250
+      gate.slots.sweep()
+      expect(await told).toMatchObject({ code: '176' })
+      gate.alive = true
+      gate.slots.onEngineStart()
+      expect(gate.said.at(-1)).toMatchObject({ slot: 'g.0', code: '000' })
+      expect([gate.journaled.at(-1)?.code, gate.dropped]).toEqual(['000', []])
+    },
+  )
 
   it('give no answer of the engine after the contract limit: the relay has done what the default says', async () => {
     const gate = openGate('decline')
     const told = gate.take(testEvent({ eventId: 'e1' }))
-    gate.nowMs = 399
+    gate.nowMs = 1
     const other = gate.take(testEvent({ eventId: 'e2' }))
     gate.nowMs = 400
     gate.slots.onAnswer('g.0', approval)
@@ -495,6 +526,7 @@ describe('slots', () => {
     gate.flush()
     expect(await told).toMatchObject({ code: '176', cause: 'deadline' })
     expect(await other).toEqual(approval)
+    expect(gate.slots.unheard).toBe(1)
   })
 
   it('answer by default what the engine set aside, and keep lines for it up to a bound', async () => {
@@ -517,7 +549,8 @@ describe('slots', () => {
     gate.slots.onSetAside('g.3', true)
     expect(await flying).toMatchObject({ code: '176', cause: 'damaged' })
     expect(gate.said.at(-1)).toEqual({ slot: 'g.3', code: '176', mayStillCommit: true })
-    for (const slot of ['g.0', 'g.3']) gate.slots.onBooked(slot)
+    // An engine that was replaced may have booked it, too.
+    for (const slot of ['g.0', 'g.3', 'g.3']) gate.slots.onBooked(slot)
     expect(gate.slots.damaged).toBe(0)
     expect(gate.dropped.slice(-2)).toEqual(['g.0', 'g.3'])
   })
@@ -528,6 +561,16 @@ describe('slots', () => {
     gate.slots.onStandIn('g.0')
     gate.slots.onSetAside('g.0', false)
     expect(await told).toMatchObject({ code: '176', cause: 'damaged' })
+  })
+
+  it('approve at the deadline what its memory would have approved', async () => {
+    const gate = openGate('decline')
+    const told = gate.take(testEvent({ eventId: 'e1' }))
+    gate.slots.onStandIn('g.0')
+    gate.nowMs = 250
+    gate.slots.sweep()
+    gate.flush()
+    expect(await told).toMatchObject({ code: '000', cause: 'deadline' })
   })
 
   it('have one answer by default, also when the engine sets aside what is being journaled', async () => {
