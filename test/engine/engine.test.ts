@@ -105,40 +105,48 @@ describe('the engine', () => {
     expect(engine.answers.get('s0')?.code).toBe('000')
   })
 
-  it('follows the last word of a slot when the command with an earlier one fails', async () => {
-    const store = createMemoryStore()
-    let fail: (() => void) | null = null
-    let isAway = false
-    const commit: typeof store.commit = async (commands) => {
-      if (!isAway) return store.commit(commands)
-      await new Promise<void>((resolve) => {
-        fail = resolve
-      })
-      throw new StoreError('away', 'no')
-    }
-    const engine = startEngine({ ...store, commit })
-    await openCards(engine, 1)
-    const one = handed(testEvent({ eventId: 'e1', transactionId: 't1', amountMinor: 6000 }), 's1')
-    const said = {
-      code: '000',
-      decidedBy: 'default',
-      cause: 'deadline',
-      ruleId: '',
-      approvedAmountMinor: null,
-      rulesVersion: '',
-    } as const
-    isAway = true
-    engine.say({ ...one, said })
-    await expect.poll(() => fail).not.toBeNull()
-    engine.say({ ...one, said: { ...said, code: '176' } })
-    isAway = false
-    fail!()
-    await engine.idle()
-    expect(await showAccount(store, 'account-0')).toMatchObject({ heldMinor: 0 })
-    const shown = await showEvent(store, 'card-0', 'e1', Date.now(), 45 * dayMs)
-    expect(shown).toMatchObject({ answer: { code: '176' } })
-    expect(engine.booked).toEqual(new Set(['s1']))
-  })
+  it.each([
+    ['while it was on its way', [], '176', 0],
+    ['when it was to be tried again', ['000'], '000', 6000],
+  ] as const)(
+    'follows the last word of a slot when the command with an earlier one fails, said %s',
+    async (_, then, code, heldMinor) => {
+      const store = createMemoryStore()
+      let fail: (() => void) | null = null
+      let isAway = false
+      const commit: typeof store.commit = async (commands) => {
+        if (!isAway) return store.commit(commands)
+        await new Promise<void>((resolve) => {
+          fail = resolve
+        })
+        throw new StoreError('away', 'no')
+      }
+      const engine = startEngine({ ...store, commit }, { random: () => 1 })
+      await openCards(engine, 1)
+      const one = handed(testEvent({ eventId: 'e1', transactionId: 't1', amountMinor: 6000 }), 's1')
+      const said = {
+        code: '000',
+        decidedBy: 'default',
+        cause: 'deadline',
+        ruleId: '',
+        approvedAmountMinor: null,
+        rulesVersion: '',
+      } as const
+      isAway = true
+      engine.say({ ...one, said })
+      await expect.poll(() => fail).not.toBeNull()
+      engine.say({ ...one, said: { ...said, code: '176' } })
+      isAway = false
+      fail!()
+      await new Promise(setImmediate)
+      for (const next of then) engine.say({ ...one, said: { ...said, code: next } })
+      await engine.idle()
+      expect(await showAccount(store, 'account-0')).toMatchObject({ heldMinor })
+      const shown = await showEvent(store, 'card-0', 'e1', Date.now(), 45 * dayMs)
+      expect(shown).toMatchObject({ answer: { code } })
+      expect(engine.booked).toEqual(new Set(['s1']))
+    },
+  )
 
   it('puts 256 items of an account into one command, and the rest into the next', async () => {
     const store = createMemoryStore(createMemoryState())
