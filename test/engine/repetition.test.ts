@@ -15,6 +15,7 @@ async function openWorld() {
   const world = {
     fault: { kind: 'none' } as Fault,
     loading: Promise.resolve(),
+    resuming: Promise.resolve(),
     resumed: 0,
     repeated: 0,
   }
@@ -32,7 +33,10 @@ async function openWorld() {
     losses: {
       watch: (by: LossListener) => void listeners.push(by),
       look: async () => {},
-      resume: async () => void world.resumed++,
+      resume: async () => {
+        world.resumed++
+        await world.resuming
+      },
     },
   }
   const start = () =>
@@ -150,4 +154,17 @@ it('what was told of a card whose account nobody can read is booked when it can 
   place.set('card-0', 'account-0')
   await expect.poll(held, { timeout: 5_000 }).toBe(5_000)
   next.stop()
+})
+
+it('what was told of an account is booked before anything new is decided on it', async () => {
+  const { world, told, start, forgetAccount, held } = await openWorld()
+  forgetAccount()
+  const next = start()
+  const { until, end } = pause()
+  world.resuming = until
+  next.recall(told, true)
+  await expect.poll(() => world.resumed).toBe(1)
+  next.deliver(handed(testEvent({ eventId: 'new', amountMinor: 96_000 }), 'other'))
+  await expect.poll(held).toBe(5_000)
+  end()
 })
