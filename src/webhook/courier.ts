@@ -2,6 +2,7 @@ import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
+import { indexes } from '../engine/format/layout.ts'
 import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
 import { newId } from '../management/id.ts'
 import type { SecretBox } from '../management/secret-box.ts'
@@ -20,7 +21,7 @@ import { type AttemptResult, type Endpoint, openSecrets, type SigningSecret } fr
 import {
   type DueDelivery,
   decodeEvent,
-  dueKey,
+  dueEntries,
   readDueSortKey,
   readPlace,
   type WebhookEvent,
@@ -30,11 +31,13 @@ import {
 /** One delivery that is due, and where its event lies. */
 export interface DueEntry extends DueDelivery {
   readonly place: Key
+  /** As it stands in the index, which may be damaged. */
+  readonly sortKey: string
 }
 
 export function dueEntryOf({ sortKey, value }: IndexEntry): DueEntry {
   const due = readDueSortKey(sortKey)
-  return { ...due, place: readPlace(value, due.eventId) }
+  return { ...due, place: readPlace(value, due.eventId), sortKey }
 }
 
 /** Sends events, and writes down what became of them. */
@@ -132,7 +135,7 @@ export function createCourier(options: CourierOptions): Courier {
     entry: DueEntry,
     next: (delivery: EventDelivery) => EventDelivery,
   ): Promise<void> {
-    const { place, webhookId, dueMs, eventId } = entry
+    const { place, webhookId, dueMs, eventId, sortKey } = entry
     const isDamaged = await aggregates.change({
       aggregate: place.aggregate,
       reads: [place],
@@ -142,7 +145,10 @@ export function createCourier(options: CourierOptions): Courier {
         const found = deliveryOf(before, webhookId)
         const isOver = before === null || found?.state !== 'pending' || found.dueMs !== dueMs
         const write: AggregateWrite = isOver
-          ? { unindex: [dueKey(entry)] }
+          ? {
+              unindex: [{ index: indexes.deliveries, sortKey }],
+              index: before === null ? [] : dueEntries(place, before),
+            }
           : writeOfEvent(place, withDelivery(before, next(found)), before)
         return { result: text !== null && before === null, write }
       },

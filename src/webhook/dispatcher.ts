@@ -41,6 +41,8 @@ interface Lane {
   readonly flying: Set<string>
   /** Answered, while what became of them is not yet written. */
   readonly settling: Set<string>
+  /** Sort keys of what is not to be sent any more, and may stand there for good: damaged ones that nobody can take out. */
+  readonly over: Set<string>
   /** Due, and read already. */
   queue: DueEntry[]
   /** In a row; null until the first attempt tells. */
@@ -78,15 +80,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     let lane = lanes.get(webhookId)
     if (lane === undefined) {
       const idle = { restUntilMonoMs: 0, isFilling: false, isAsked: false, isDrained: false }
-      lane = {
-        organizationId,
-        webhookId,
-        flying: new Set(),
-        settling: new Set(),
-        queue: [],
-        failures: null,
-        ...idle,
-      }
+      const sent = { flying: new Set<string>(), settling: new Set<string>() }
+      const over = new Set<string>()
+      lane = { organizationId, webhookId, ...sent, over, queue: [], failures: null, ...idle }
       forgetIdle()
       lanes.set(webhookId, lane)
     }
@@ -175,7 +171,9 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     if (waiting.length === 0) return
     lane.isAsked = true
     const endpoint = await options.endpointNow(lane.organizationId, lane.webhookId)
-    if (!endpoint?.enabled) await Promise.all(waiting.map(courier.giveUp))
+    if (endpoint?.enabled) return
+    await Promise.all(waiting.map(courier.giveUp))
+    for (const { sortKey } of waiting) lane.over.add(sortKey)
   }
 
   /** What was read is read again before it is sent. */
@@ -187,10 +185,12 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   /** What waits for the endpoint, the soonest first, but for what is under way. */
   async function readWaiting(lane: Lane, count: number): Promise<DueEntry[]> {
     const prefix = `${lane.organizationId}\n${lane.webhookId}\n`
-    const underWay = lane.flying.size + lane.settling.size
-    const found = await store.range(indexes.deliveries, prefix, underWay + count)
+    const passed = lane.flying.size + lane.settling.size + lane.over.size
+    const found = await store.range(indexes.deliveries, prefix, passed + count)
+    const there = new Set(found.map(({ sortKey }) => sortKey))
+    for (const sortKey of lane.over) if (!there.has(sortKey)) lane.over.delete(sortKey)
     return found
-      .filter(({ sortKey }) => sortKey.startsWith(prefix))
+      .filter(({ sortKey }) => sortKey.startsWith(prefix) && !lane.over.has(sortKey))
       .map(dueEntryOf)
       .filter(({ eventId }) => !lane.flying.has(eventId) && !lane.settling.has(eventId))
   }
@@ -200,7 +200,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     lane.flying.add(entry.eventId)
     try {
       const attempted = await courier.deliver(entry, endpoint)
-      if (attempted !== null) {
+      if (attempted === null) lane.over.add(entry.sortKey)
+      else {
         learn(lane, endpoint, attempted)
         void settle(lane, entry, attempted)
       }

@@ -148,7 +148,7 @@ function listed(place: Key, { organizationId, atMs, eventId }: WebhookEvent): In
   return { index: indexes.events, sortKey, value: placeText(place) }
 }
 
-function dueEntries(place: Key, { organizationId, deliveries, eventId }: WebhookEvent) {
+export function dueEntries(place: Key, { organizationId, deliveries, eventId }: WebhookEvent) {
   return deliveries.flatMap(({ state, webhookId, dueMs }): IndexEntryPut[] => {
     if (state !== 'pending') return []
     const sortKey = dueSortKey({ organizationId, webhookId, dueMs, eventId })
@@ -170,7 +170,8 @@ function dueSortKey({ organizationId, webhookId, dueMs, eventId }: DueDelivery):
 
 export function readDueSortKey(sortKey: string): DueDelivery {
   const [organizationId = '', webhookId = '', due = '0', eventId = ''] = sortKey.split('\n')
-  return { organizationId, webhookId, dueMs: Number(due), eventId }
+  // One that is damaged is due now: whoever reads its event sees when that is due, if ever.
+  return { organizationId, webhookId, dueMs: Number(due) || 0, eventId }
 }
 
 export function dueKey(due: DueDelivery): IndexKey {

@@ -4,9 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { createOutgoing } from '../../src/outgoing/call.ts'
-import { createCourier } from '../../src/webhook/courier.ts'
+import { createCourier, dueEntryOf } from '../../src/webhook/courier.ts'
 import { newDelivery } from '../../src/webhook/delivery.ts'
 import { newEndpoint, newSecret } from '../../src/webhook/endpoint.ts'
+import { dueKey } from '../../src/webhook/event.ts'
 
 const box = createSecretBox([randomBytes(32)])
 const given = { url: 'https://a.example/', events: ['*'], description: '' }
@@ -16,6 +17,12 @@ function eventOf(i: number) {
   const deliveries = [newDelivery('whk_1', 0)]
   const type = 'transaction.authorization' as const
   return { eventId: `evt_${i}`, organizationId: 'org-1', type, atMs: 0, body: '{}', deliveries }
+}
+
+function dueOf(i: number) {
+  const { eventId, organizationId } = eventOf(i)
+  const due = dueKey({ organizationId, webhookId: 'whk_1', dueMs: 0, eventId })
+  return dueEntryOf({ ...due, value: 'ev:0 v@1' })
 }
 
 it('1,000 events that were just made are sent without being read, and of more the oldest is read', async () => {
@@ -37,12 +44,7 @@ it('1,000 events that were just made are sent without being read, and of more th
     untilWriting: async () => {},
   })
   for (let i = 0; i <= 1_000; i++) courier.remember(eventOf(i))
-  const deliver = (i: number) => {
-    const { eventId, organizationId } = eventOf(i)
-    const [{ dueMs } = { dueMs: 0 }] = eventOf(i).deliveries
-    const place = { aggregate: 'ev:0', group: 'v@1', id: eventId }
-    return courier.deliver({ organizationId, webhookId: 'whk_1', dueMs, eventId, place }, endpoint)
-  }
+  const deliver = (i: number) => courier.deliver(dueOf(i), endpoint)
   expect((await deliver(1))?.result.succeeded).toBe(true)
   expect((await deliver(1_000))?.result.succeeded).toBe(true)
   expect(reads).toBe(0)
@@ -87,9 +89,7 @@ it('32 tests of endpoints are under way at once, and leave the places of what is
   )
   expect(new Set(refused.map(({ detail }) => detail))).toEqual(new Set(['too many tests at once']))
   courier.remember(eventOf(1))
-  const place = { aggregate: 'ev:0', group: 'v@1', id: 'evt_1' }
-  const due = { organizationId: 'org-1', webhookId: 'whk_1', dueMs: 0, eventId: 'evt_1', place }
-  expect((await courier.deliver(due, at('/')))?.result).toMatchObject({ succeeded: true })
+  expect((await courier.deliver(dueOf(1), at('/')))?.result).toMatchObject({ succeeded: true })
   server.closeAllConnections()
   await Promise.all(pings)
   expect((await courier.ping('org-1', at('/'))).succeeded).toBe(true)

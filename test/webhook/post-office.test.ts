@@ -291,6 +291,69 @@ describe('an event', () => {
     expect(await replaySpan(store, aggregates, to, allTime, all, at(world.time.ms))).toBe(1)
   })
 
+  it.each([
+    ['whose time is no number', (key: string) => key.replace('\n00', '\nx0')],
+    ['whose time is sooner', (key: string) => key.replace('\n00', '\n')],
+    ['that has a line too many', (key: string) => `${key.replace('\n00', '\n/0')}\nx`],
+  ])('that has a sort key %s is sent at its time, and keeps none behind it', async (_, damaged) => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    await world.office.recorder.record([happened(1)], world.time.ms)
+    await world.settle()
+    world.receivers.set('https://a.example/', () => answered(200))
+    const [entry] = await world.store.range(indexes.deliveries, '', 1)
+    const { sortKey, value } = entry!
+    const index = indexes.deliveries
+    const write = {
+      unindex: [{ index, sortKey }],
+      index: [{ index, sortKey: damaged(sortKey), value }],
+    }
+    const { aggregate } = readPlace(value, '')
+    await world.aggregates.change({ aggregate, decide: () => ({ result: null, write }) })
+    await world.office.recorder.record([happened(2)], world.time.ms)
+    await advance(world, 4_000, 1_000)
+    const sent = () => world.calls.slice(1).map(({ call }) => JSON.parse(call.body!).sequence)
+    expect(sent()).toEqual([2])
+    await advance(world, 2_000, 1_000)
+    expect(sent()).toEqual([2, 1])
+    expect(await world.store.range(index, '', 1)).toEqual([])
+  })
+
+  it.each([true, false])(
+    'that nobody can take out is met once, where its endpoint is there: %s',
+    async (isThere) => {
+      const memory = createMemoryStore()
+      let commits = 0
+      const world = openWebhooks({
+        ...memory,
+        commit(commands) {
+          commits++
+          return memory.commit(commands)
+        },
+        // Bytes that are no UTF-8 are read as other ones, and no text takes them out.
+        async range(index, after, limit) {
+          const found = await memory.range(index, after, limit)
+          const stays = {
+            sortKey: `org-1\n${webhookId}\n000000000000001\nevt_\ufffd`,
+            value: 'ev:1 v@1',
+          }
+          const isMet = index === indexes.deliveries && after < stays.sortKey
+          return (isMet ? [stays, ...found] : found).slice(0, limit)
+        },
+      })
+      const { webhookId } = await world.addEndpoint('https://a.example/')
+      world.receivers.set('https://a.example/', () => answered(200))
+      await world.office.recorder.record([happened(1)], world.time.ms)
+      if (!isThere) await world.removeEndpoint(webhookId)
+      commits = 0
+      await advance(world, 10_000, 1_000)
+      expect((await eventsOf(world))[0]!.deliveries[0]!.state).toBe(
+        isThere ? 'delivered' : 'failed',
+      )
+      expect(commits).toBeLessThan(6)
+    },
+  )
+
   it('from before its endpoint asked for it is not sent', async () => {
     const world = openWebhooks()
     const logged = (n: number) => ({ ...happened(n), loggedMs: world.time.ms })
