@@ -158,7 +158,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const count = lane.failures === 0 ? pageLength : room
       const waiting = await readWaiting(lane, count)
       lane.queue = waiting.filter(({ dueMs }) => dueMs <= nowMs)
-      if (lane.queue.length === count) lane.isDrained = false
+      if (lane.queue.length >= count) lane.isDrained = false
     }
     const ready = lane.queue.splice(0, Math.max(0, Math.min(room, roomIn(lane))))
     for (const entry of ready) void attempt(lane, entry, endpoint)

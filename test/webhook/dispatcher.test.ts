@@ -70,20 +70,65 @@ it('looks at all endpoints again and again, also when a sort key behind them is 
   expect(sentTo).toEqual(expect.arrayContaining(['whk_0', 'whk_1']))
 })
 
-it('sends nothing more of what it has read once another instance sends for the endpoint', async () => {
+it.each(['another instance sends for the endpoint', 'it stops'])(
+  'sends nothing more of what it has read once %s',
+  async (why) => {
+    const { world, begun, dispatcher } = await open(1, 20)
+    await dispatcher.look()
+    await turns()
+    begun[0]!.end(arrived(Promise.resolve()))
+    await turns()
+    const flying = begun.length
+    expect(flying).toBeGreaterThan(1)
+    expect(flying).toBeLessThan(20)
+    if (why === 'it stops') dispatcher.stop()
+    else world.isOwner = false
+    for (const { end } of begun) end(arrived(Promise.resolve()))
+    await turns()
+    expect(begun).toHaveLength(flying)
+    expect([dispatcher.flying, dispatcher.settling]).toEqual([0, 0])
+  },
+)
+
+it('rests twice as long after each failure in a row, up to 4 s, and anew after a success', async () => {
   const { world, begun, dispatcher } = await open(1, 20)
+  const restAfter = async (succeeded: boolean) => {
+    const { length } = begun
+    const { result } = arrived(Promise.resolve())
+    const attempted = { ...arrived(Promise.resolve()), result: { ...result, succeeded } }
+    for (const { end } of begun) end(attempted)
+    await turns()
+    const endedMs = world.monoMs
+    for (; begun.length === length; world.monoMs += 125) {
+      await dispatcher.look()
+      await turns()
+    }
+    return Math.max(0, world.monoMs - 125 - endedMs)
+  }
   await dispatcher.look()
   await turns()
-  begun[0]!.end(arrived(Promise.resolve()))
-  await turns()
-  const flying = begun.length
-  expect(flying).toBeGreaterThan(1)
-  expect(flying).toBeLessThan(20)
-  world.isOwner = false
-  for (const { end } of begun) end(arrived(Promise.resolve()))
-  await turns()
-  expect(begun).toHaveLength(flying)
-  expect([dispatcher.flying, dispatcher.settling]).toEqual([0, 0])
+  const rests: number[] = []
+  for (let i = 0; i < 6; i++) rests.push(await restAfter(false))
+  expect(rests).toEqual([250, 500, 1_000, 2_000, 4_000, 4_000])
+  expect(await restAfter(true)).toBe(0)
+  expect(await restAfter(false)).toBeGreaterThan(0)
+})
+
+it('of more endpoints than are kept in mind forgets who has been idle, and that it rests, but nobody with an attempt', async () => {
+  const { begun, dispatcher } = await open(102, 1)
+  const wake = async (from: number, to: number) => {
+    for (let i = from; i < to; i++) dispatcher.wake('org-1', `whk_${i}`)
+    await turns()
+  }
+  const failed = { ...arrived(Promise.resolve()).result, succeeded: false }
+  await wake(0, 2)
+  begun[1]!.end({ result: failed, retryAfterMs: 0, written: Promise.resolve() })
+  await wake(2, 100)
+  await wake(0, 2)
+  expect(begun).toHaveLength(100)
+  await wake(100, 101)
+  await wake(0, 2)
+  expect(begun.slice(100).map(({ entry }) => entry.webhookId)).toEqual(['whk_100', 'whk_1'])
 })
 
 it('keeps places free of endpoints that failed before this process, however many they are', async () => {
@@ -160,4 +205,43 @@ it('sends once what waits for a place, with more endpoints than are kept in mind
   const sent = begun.map(({ entry }) => entry.eventId)
   expect(sent).toHaveLength(304)
   expect(new Set(sent).size).toBe(304)
+})
+
+it('goes on without another look while many are not written down yet', async () => {
+  const { begun, dispatcher, store } = await open(1, 200)
+  const written = new Set<string>()
+  const { range } = store
+  store.range = async (index, after, limit) => {
+    const left = (await range(index, after, 200)).filter(({ sortKey }) => !written.has(sortKey))
+    return left.slice(0, limit)
+  }
+  await dispatcher.look()
+  await turns()
+  const writing: (() => void)[] = []
+  for (let ended = 0; ended < begun.length; ended++) {
+    const { entry, end } = begun[ended]!
+    const done = new Promise<void>((resolve) => {
+      writing.push(() => resolve(void written.add(entry.sortKey)))
+    })
+    end(arrived(done))
+    if (writing.length > 60) writing.shift()!()
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(begun).toHaveLength(200)
+})
+
+it('sends at once what is made while it reads what waits', async () => {
+  const { begun, dispatcher, store } = await open(1, 1)
+  const { range } = store
+  let answer = () => {}
+  store.range = () => new Promise((resolve) => (answer = () => resolve([])))
+  dispatcher.wake('org-1', 'whk_0')
+  await turns()
+  store.range = range
+  dispatcher.wake('org-1', 'whk_0')
+  await turns()
+  expect(begun).toEqual([])
+  answer()
+  await turns()
+  expect(begun).toHaveLength(1)
 })

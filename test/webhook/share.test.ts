@@ -33,7 +33,11 @@ function openShares() {
     const [root] = await store.load([{ aggregate: senderShareAggregate, group: '', id: '' }])
     return Object.keys(JSON.parse(root!.value))
   }
-  return { time, reply, join, recorded }
+  const fill = (beats: Record<string, number>) => {
+    const root = { aggregate: senderShareAggregate, version: 'v', value: JSON.stringify(beats) }
+    return store.fill([{ kind: 'root', ...root }])
+  }
+  return { time, reply, join, recorded, fill }
 }
 
 const names = Array.from({ length: 100 }, (_, i) => `whk_${i}`)
@@ -129,6 +133,18 @@ describe('instances that share the sending', () => {
       time.ms += 3_000
     }
     expect(names.every(a.owns)).toBe(true)
+    await a.beat()
+    expect(await recorded()).toEqual(['a'])
+  })
+
+  it('are a thousand and itself to each of them at most', async () => {
+    const { time, join, recorded, fill } = openShares()
+    await fill(Object.fromEntries(Array.from({ length: 1_100 }, (_, i) => [`i${i}`, 1])))
+    const a = join('a')
+    await a.beat()
+    expect(await recorded()).toHaveLength(1_001)
+    expect(await recorded()).toContain('a')
+    time.ms += 10_001
     await a.beat()
     expect(await recorded()).toEqual(['a'])
   })
