@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { indexes } from '../../src/engine/format/layout.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
 import { createKycFollowUp } from '../../src/kyc/follow-up.ts'
+import { StoreError } from '../../src/store/port.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 it('16 open verifications are followed up at once; when one ends, the next is', async () => {
@@ -36,7 +37,7 @@ it('16 open verifications are followed up at once; when one ends, the next is', 
 
 it('those that fail by themselves rest for a minute, and keep no other from being followed up', async () => {
   const state = createMemoryState()
-  const tokens = Array.from({ length: 17 }, (_, i) => `kyc_${String(i).padStart(2, '0')}`)
+  const tokens = Array.from({ length: 117 }, (_, i) => `kyc_${String(i).padStart(3, '0')}`)
   const entries = tokens.map((token) => [`${'0'.repeat(15)}\n${token}`, token] as const)
   state.indexes.set(indexes.kycsDue, new Map(entries))
   const begun: string[] = []
@@ -48,7 +49,7 @@ it('those that fail by themselves rest for a minute, and keep no other from bein
     desk: {
       async followUp(token) {
         begun.push(token)
-        if (token !== 'kyc_16') throw new RecordUnreadable('a KYC was written by a newer release')
+        if (token !== 'kyc_116') throw new RecordUnreadable('a KYC was written by a newer release')
       },
     },
     owns: () => true,
@@ -61,12 +62,38 @@ it('those that fail by themselves rest for a minute, and keep no other from bein
     await new Promise((resolve) => setImmediate(resolve))
     ms += 500
   }
-  await look()
-  await look()
-  expect([begun, troubles]).toEqual([tokens, 16])
+  for (let i = 0; i < 8; i++) await look()
+  expect([begun, troubles]).toEqual([tokens, 116])
   ms += 60_000
   await look()
-  expect(begun.slice(17)).toEqual(tokens.slice(0, 16))
+  expect(begun.slice(117)).toEqual(tokens.slice(0, 16))
+})
+
+it("what is not due, or is another instance's, is left alone, and nothing rests because the store is away", async () => {
+  const state = createMemoryState()
+  const entries = ['a', 'b', 'c'].map((token, i) => {
+    return [`${String(i + 10).padStart(15, '0')}\n${token}`, token] as const
+  })
+  state.indexes.set(indexes.kycsDue, new Map(entries))
+  const begun: string[] = []
+  const followUp = createKycFollowUp({
+    store: createMemoryStore(state),
+    clock: { nowMs: () => 11, monoMs: () => 11 },
+    desk: {
+      async followUp(token) {
+        begun.push(token)
+        throw new StoreError('the store is away', 'no')
+      },
+    },
+    owns: (token) => token !== 'a',
+    onTrouble: () => {},
+  })
+  for (let i = 0; i < 2; i++) {
+    await followUp.look()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  followUp.wake('a')
+  expect(begun).toEqual(['b', 'b'])
 })
 
 it('of more than 10,000 that fail by themselves, the one that failed longest ago is tried again sooner', async () => {

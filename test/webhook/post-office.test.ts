@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findDamage } from '../../src/backoffice/store-check.ts'
 import { copyStore } from '../../src/backoffice/transfer.ts'
-import { indexes } from '../../src/engine/format/layout.ts'
+import { indexes, webhooksAggregate } from '../../src/engine/format/layout.ts'
 import { putMeta } from '../../src/engine/format/meta.ts'
 import { newestFirst } from '../../src/engine/format/newest-first.ts'
 import type { OutgoingAnswer } from '../../src/outgoing/call.ts'
@@ -545,6 +545,35 @@ describe('a receiver', () => {
     const after = (await eventsOf(world)).map(({ deliveries }) => deliveries[0]!.state)
     expect(after).toEqual(['delivered', 'delivered'])
   })
+
+  it.each([200, 500])(
+    'that answers %i again is written down anew after half a minute',
+    async (status) => {
+      let written = 0
+      const store = createMemoryStore(undefined, {
+        faults: (commands) => {
+          const own = commands.filter(({ aggregate }) => aggregate === webhooksAggregate('org-1'))
+          written += own.length
+          return { kind: 'none' }
+        },
+      })
+      const world = openWebhooks(store)
+      await world.addEndpoint('https://a.example/')
+      world.receivers.set('https://a.example/', () => answered(status))
+      const tell = async (n: number) => {
+        await world.office.recorder.record([happened(n, world.time.ms)], world.time.ms)
+        await world.settle()
+      }
+      await tell(1)
+      const first = written
+      await advance(world, 28_000, 1_000)
+      await tell(2)
+      expect(written).toBe(first)
+      await advance(world, 5_000, 1_000)
+      await tell(3)
+      expect(written).toBe(first + 1)
+    },
+  )
 
   it('that is disabled is told of also where the reply of the store was lost', async () => {
     let isLost = false
