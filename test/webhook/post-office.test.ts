@@ -575,6 +575,28 @@ describe('a receiver', () => {
     },
   )
 
+  it.each([true, false])(
+    'that says to several at once that it is gone is told of once, and not where its client disabled it: %s',
+    async (isOurs) => {
+      const world = openWebhooks()
+      const { webhookId } = await world.addEndpoint('https://a.example/')
+      const answers: (() => void)[] = []
+      world.receivers.set('https://a.example/', () => answered(200))
+      await world.office.recorder.record([happened(0)], world.time.ms)
+      await world.settle()
+      world.receivers.set('https://a.example/', () => {
+        return new Promise((resolve) => answers.push(() => resolve(answered(410))))
+      })
+      const some = [1, 2, 3].map((n) => happened(n))
+      await world.office.recorder.record(some, world.time.ms)
+      await expect.poll(() => answers.length).toBe(3)
+      if (!isOurs) await world.setEndpoint(webhookId, { enabled: false })
+      for (const answer of answers) answer()
+      await world.settle()
+      expect(world.troubles).toHaveLength(isOurs ? 1 : 0)
+    },
+  )
+
   it('that is disabled is told of also where the reply of the store was lost', async () => {
     let isLost = false
     const store = createMemoryStore(undefined, {
