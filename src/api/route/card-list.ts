@@ -11,7 +11,10 @@ import { customerData, listedCardData } from './card/card-data.ts'
 import { listOf, mapped, pageFields, pageRefusals, timeFields } from './list.ts'
 
 const nothing = z.object({})
-const yesOrNo = z.enum(['true', 'false']).transform((text) => text === 'true')
+const yesOrNo = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .meta({ type: 'boolean', enum: undefined })
 
 /** Who holds cards, and which cards there are. */
 export function cardListRoutes(context: ApiContext): readonly Route[] {

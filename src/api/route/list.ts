@@ -27,7 +27,14 @@ export const pageFields = {
     .regex(/^(?:[1-9]\d?|100)$/, 'must be 1 to 100')
     .transform(Number)
     .default(25)
-    .describe('1 to 100; without it 25'),
+    // A client that is made from the document gives a number, not the text that it is in an address.
+    .meta({
+      type: 'integer',
+      minimum: 1,
+      maximum: 100,
+      pattern: undefined,
+      description: 'without it 25',
+    }),
   cursor: z.string().optional().describe('nextCursor of the page before'),
 }
 

@@ -167,6 +167,16 @@ describe('the OpenAPI document', () => {
     expect(silent).toEqual([])
   })
 
+  it('says of a parameter that it is a number or a yes or no, as clients made from it then take it', async () => {
+    const { parameters } = operationsIn((await openDocument()).document).get('GET /cards')!
+    const said = parameters!.map(({ name, schema }) => [name, schema])
+    expect(said).toContainEqual([
+      'limit',
+      expect.objectContaining({ type: 'integer', maximum: 100 }),
+    ])
+    expect(said).toContainEqual(['negative', { type: 'boolean' }])
+  })
+
   it('demands a body of those operations that say without one what is missing', async () => {
     const { world, document } = await openDocument()
     for (const [name, { requestBody }] of operationsIn(document)) {
