@@ -148,6 +148,11 @@ function Answers({ points }: { points: readonly Second[] }) {
 
 const latencyScale = [0.1, 1000] as const
 
+/** A second in which nothing was answered has no milliseconds. */
+function newestMs(second: Second | undefined, of: (second: Second) => number): string {
+  return second === undefined || second.maxMs === 0 ? '–' : msText(of(second))
+}
+
 function Latency({ points }: { points: readonly Second[] }) {
   const last = points.at(-1)
   const budgetMs = who.value?.budgetMs ?? 250
@@ -161,7 +166,7 @@ function Latency({ points }: { points: readonly Second[] }) {
   return (
     <Panel title="Time to answer" aside="each second, against the limit">
       <Plot
-        label={`Time to answer against the limit of 400 milliseconds; p99 now ${msText(last?.p99Ms ?? 0)}`}
+        label={`Time to answer against the limit of 400 milliseconds; p99 now ${newestMs(last, (s) => s.p99Ms)}`}
         times={points.map(({ atMs }) => atMs)}
         series={parts.toReversed().map(({ label, colour, of }) => ({
           label,
@@ -175,13 +180,7 @@ function Latency({ points }: { points: readonly Second[] }) {
           { at: budgetMs, label: `budget ${budgetMs} ms`, colour: '--budget' },
         ]}
       />
-      <Legend
-        entries={parts.map(({ label, colour, of }) => [
-          label,
-          colour,
-          last === undefined ? '' : msText(of(last)),
-        ])}
-      />
+      <Legend entries={parts.map(({ label, colour, of }) => [label, colour, newestMs(last, of)])} />
     </Panel>
   )
 }
@@ -210,11 +209,7 @@ function Parts({ points }: { points: readonly Second[] }) {
         height={170}
       />
       <Legend
-        entries={parts.map(([label, of], i) => [
-          label,
-          partColours[i]!,
-          last === undefined ? '' : msText(of(last)),
-        ])}
+        entries={parts.map(([label, of], i) => [label, partColours[i]!, newestMs(last, of)])}
       />
     </Panel>
   )
