@@ -40,6 +40,11 @@ export function readCount(text: string): number {
   return Number(checked(text, /^\d{1,7}$/, 'a whole number up to 9999999'))
 }
 
+/** Of what none would be a wrong question: a list of nothing would say that there is nothing. */
+export function readSize(text: string): number {
+  return Number(checked(text, /^0*[1-9]\d{0,6}$/, 'a whole number from 1 to 9999999'))
+}
+
 function readReason(text: string): string {
   const reason = text.trim()
   if (reason === '') throw new InvalidArgumentError('It must not be empty.')

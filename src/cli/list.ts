@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { readOrganization } from '../management/organization.ts'
-import { allTime, type Listing, type Page, readPage } from '../projection/listing.ts'
+import { allTime, type Listing, type Page, readPage, type Span } from '../projection/listing.ts'
 import type { Store } from '../store/port.ts'
-import { readCount, readId, readSince } from './argument.ts'
+import { readId, readSince, readSize } from './argument.ts'
 import { complain, type ExitCode, printJson, sayRefused } from './terminal.ts'
 
 /** What every list of the command line can be asked for. */
 export interface ListOptions {
   readonly organization: string
-  readonly since: number
-  readonly until: number
+  readonly since?: number
+  readonly until?: number
   readonly limit: number
 }
 
@@ -20,9 +20,14 @@ export function addListOptions(list: Command): Command {
   const time = (text: string) => readSince(text, systemClock.nowMs())
   return list
     .requiredOption('--organization <id>', 'whose', readId)
-    .option('--since <time>', 'from this time on: 2h, 3d or an ISO time', time, allTime.fromMs)
-    .option('--until <time>', 'before this time', time, allTime.beforeMs)
-    .option('--limit <n>', 'at most so many', readCount, itemsPerPage)
+    .option('--since <time>', 'from this time on: 2h, 3d or an ISO time', time)
+    .option('--until <time>', 'before this time', time)
+    .option('--limit <n>', 'at most so many', readSize, itemsPerPage)
+}
+
+/** The time that was named, else all of it. */
+export function spanOf({ since, until }: ListOptions): Span {
+  return { fromMs: since ?? allTime.fromMs, beforeMs: until ?? allTime.beforeMs }
 }
 
 /** One JSON a line, so that other programs can go on with it. */

@@ -78,6 +78,8 @@ describe('the command line', () => {
       ['log --since 2026-13-40', 'a duration such as 15m'],
       ['log --since 2026-02-30', 'a duration such as 15m'],
       ['log --limit many', 'a whole number'],
+      ['transfers --limit 0', 'from 1'],
+      ['relay run --cards 0', 'from 1'],
       ['log --kind other', 'Allowed choices'],
       ['limits card-0 --reason x', 'give --daily or --transaction'],
       ['limits card-0 --daily much', 'or none'],
@@ -156,6 +158,7 @@ describe('the command line', () => {
       })
       command.outputHelp()
       expect(text, path).toMatch(/Usage: arbiter[\s\S]*Examples?:\n {2}\$ /)
+      expect(text, path).not.toContain('default: null')
       return [path, ...command.commands.flatMap((sub) => helps(sub, `${path} ${sub.name()}`))]
     }
     expect(helps(await createProgram(), 'arbiter')).toHaveLength(110)

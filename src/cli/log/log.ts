@@ -12,7 +12,7 @@ import {
 import { systemClock } from '../../clock.ts'
 import { entryKinds } from '../../domain/change/change.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
-import { readCount, readId, readSince } from '../argument.ts'
+import { readId, readSince, readSize } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, print, printMarkedJson, printText } from '../terminal.ts'
 import { lineOfEntry } from './entry-line.ts'
@@ -52,7 +52,7 @@ export function addLog(program: Command): void {
     .option('--since <time>', 'from this time on: 15m, 2h, 3d or an ISO time', (text: string) =>
       readSince(text, systemClock.nowMs()),
     )
-    .option('--limit <n>', 'at most so many', readCount, 50)
+    .option('--limit <n>', 'at most so many', readSize, 50)
     .option('--follow', 'go on with what is written from now on, until Ctrl-C')
     .option('--json', 'whole entries, one JSON a line')
     .option('--exact', 'with --json: ids as they are kept, also those that look like card numbers')

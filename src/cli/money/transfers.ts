@@ -6,7 +6,7 @@ import { openTransfers } from '../../management/transfer/open-transfer.ts'
 import { takeBack } from '../../management/transfer/take-back.ts'
 import type { Side } from '../../management/transfer/transfer.ts'
 import type { Store } from '../../store/port.ts'
-import { readCount, readId } from '../argument.ts'
+import { readId, readSize } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText, sayRefused } from '../terminal.ts'
 
@@ -35,7 +35,7 @@ export function addTransfers(program: Command): void {
     .command('transfers')
     .description('List transfers between wallets and cards.')
     .option('--open', 'only those that are on their way')
-    .option('--limit <n>', 'at most so many', readCount, 20)
+    .option('--limit <n>', 'at most so many', readSize, 20)
     .option('--take-back <id>', 'end one that is older than 30 days', readId)
     .addHelpText('after', help)
     .action((options: TransfersOptions) =>

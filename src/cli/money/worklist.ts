@@ -13,7 +13,7 @@ import { anomalies } from '../../domain/decide/anomaly.ts'
 import type { Entry } from '../../domain/ledger/entry.ts'
 import { unmatchedCauses } from '../../domain/record/event-record.ts'
 import type { Store } from '../../store/port.ts'
-import { readCount, readId, readSince, reasonOption } from '../argument.ts'
+import { readId, readSince, readSize, reasonOption } from '../argument.ts'
 import { amountText, timeText } from '../log/entry-line.ts'
 import { inSession, type Session } from '../session.ts'
 import {
@@ -54,7 +54,7 @@ export function addWorklist(program: Command, list: Worklist): Command {
   const cause = causes[list].at(-1)
   addChoice(group.command('list', { isDefault: true }), list)
     .description('List them, the oldest first: key, time, what, event, card, transaction, amount.')
-    .option('--limit <n>', 'at most so many', readCount, 100)
+    .option('--limit <n>', 'at most so many', readSize, 100)
     .option('--json', 'one JSON a line')
     .addHelpText('after', `\nExample:\n  $ arbiter ${list} list --what "${cause}" --limit 20`)
     .action((options: ListOptions) => inSession(({ store }) => printList(list, options, store)))

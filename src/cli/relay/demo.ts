@@ -12,7 +12,7 @@ import { usualMeaning } from '../../relay/belief.ts'
 import { createSimulation, usualDisorder } from '../../relay/simulation.ts'
 import { lineOf } from '../../relay/view.ts'
 import { createEcho } from '../../signals.ts'
-import { readCount } from '../argument.ts'
+import { readCount, readSize } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, printText } from '../terminal.ts'
 import { finderIn, printAudit } from './audit.ts'
@@ -45,7 +45,7 @@ export function addDemo(program: Command): void {
     .command('demo')
     .description('See a server of its own work under traffic.')
     .option('--seconds <n>', 'stop by itself after so long', readCount)
-    .option('--rate <n>', 'new lifecycles a second', readCount, 15)
+    .option('--rate <n>', 'new lifecycles a second', readSize, 15)
     .addHelpText('after', help)
     .action(demo)
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../clock.ts'
 import type { RelayClient } from '../../relay/client.ts'
 import { isRecordingProblem, type Recorded, readRecorded } from '../../relay/recording.ts'
 import { createReplay } from '../../relay/replay.ts'
-import { readCount, readId } from '../argument.ts'
+import { readId, readSize } from '../argument.ts'
 import { explain } from '../session.ts'
 import { complain, type ExitCode } from '../terminal.ts'
 import { isReached, openClient } from './connection.ts'
@@ -47,7 +47,7 @@ export function addReplay(relay: Command): void {
     .argument('<file>', 'events, one JSON a line, or - for standard input')
     .description('Send recorded events again, in their order and at their pace.')
     .option('--speed <factor>', '1x as recorded, 10x ten times as fast, or max', readSpeed, 1)
-    .option('--in-flight <n>', 'at most so many unanswered at a time', readCount, 64)
+    .option('--in-flight <n>', 'at most so many unanswered at a time', readSize, 64)
     .option('--rename <prefix>', 'put this before every event and transaction id', readId)
     .option('--now', 'let occurredAt be the time of sending')
   addDriveOptions(command)

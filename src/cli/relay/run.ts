@@ -5,9 +5,9 @@ import { accountCodec } from '../../engine/format/codec.ts'
 import { accountAggregate, indexes } from '../../engine/format/layout.ts'
 import { createSimulation, type Disorder, noDisorder } from '../../relay/simulation.ts'
 import type { IndexEntry, Store } from '../../store/port.ts'
-import { readCount } from '../argument.ts'
+import { readCount, readSize } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
-import { complain, type ExitCode, sayRefused } from '../terminal.ts'
+import { type ExitCode, sayRefused } from '../terminal.ts'
 import { isReached, openClient } from './connection.ts'
 import {
   addDriveOptions,
@@ -42,10 +42,10 @@ export function addTraffic(
   const command = relay
     .command(name)
     .description(description)
-    .option('--rate <n>', 'new lifecycles a second', readCount, 20)
+    .option('--rate <n>', 'new lifecycles a second', readSize, 20)
     .option('--seconds <n>', 'how long', readCount, 10)
     .option('--seed <n>', 'the same seed plans the same traffic', readCount, 1)
-    .option('--cards <n>', 'how many cards of the store to use', readCount, 100)
+    .option('--cards <n>', 'how many cards of the store to use', readSize, 100)
   addDriveOptions(command)
     .addHelpText(
       'after',
@@ -81,10 +81,6 @@ async function run(
   options: RunOptions,
   disorder: Disorder,
 ): Promise<ExitCode> {
-  if (options.rate === 0) {
-    complain('--rate 0 sends nothing: give at least 1')
-    return 2
-  }
   const cards = await session.store.range(indexes.cards, '', options.cards)
   if (cards.length === 0) return sayRefused('the store has no cards: import some first')
   if (!(await isReached(options))) return 2

@@ -16,7 +16,7 @@ import { entryIn } from '../../engine/log-reading.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { maskPan } from '../../telemetry/mask.ts'
-import { readCount, readSince } from '../argument.ts'
+import { readCount, readSince, readSize } from '../argument.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
@@ -34,7 +34,7 @@ interface BacktestOptions {
 }
 
 const help = `
-Decides every ask of the log again, once by the pack in RULES_DIR (or --against) and once by DIR,
+Decides every ask of the log again, once by the pack in RULES_DIR (or --against) and once by the new one,
 each on a book of its own: a decline of one pack changes what is left, and what its windows count,
 for all that comes after on its book. Advices are booked as they came, and what the watchdog said
 stays said. What came before --from only makes the books; a window that the old pack has not is
@@ -43,7 +43,7 @@ counted from the log's beginning. What came from --to on only tells what became 
 The method proves itself every time: the old pack must give the answers that the log says were
 given. Where it does not (another pack decided then, say), that is shown, and the exit code is 1.
 
-A breaker of DIR trips as it would on one instance that serves all: the report says when, and from then
+A breaker of the new pack trips as it would on one instance that serves all: the report says when, and from then
 on the rule only records.
 
 Accounts older than the log (LOG_RETENTION_DAYS) begin with the store's records, with what the log
@@ -69,7 +69,7 @@ export function addBacktest(rules: Command): void {
     .option('--log <file>', 'a backup to read the log from; else the store')
     .option('--json <file>', 'write all that was found to this file')
     .option('--html <file>', 'write a report with plots to this file')
-    .option('--threads <n>', 'how many threads share the accounts', readCount, 2)
+    .option('--threads <n>', 'how many threads share the accounts', readSize, 2)
     .option('--limit <n>', 'show at most so many changed decisions', readCount, 20)
     .addHelpText('after', help)
     .action((folder: string, options: BacktestOptions) => start(folder, options))
