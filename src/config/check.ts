@@ -119,6 +119,14 @@ export function checkRulesDir(folder: string): ConfigProblem[] {
 }
 
 function checkConsole(values: Values, given: IsGiven, demand: Demand): void {
+  const others = [values.PORT, values.ADMIN_PORT, values.API_PORT]
+  demand(
+    values.CONSOLE_PORT === undefined ||
+      values.CONSOLE_PORT === 0 ||
+      !others.includes(values.CONSOLE_PORT),
+    'CONSOLE_PORT',
+    'must differ from PORT, ADMIN_PORT and API_PORT',
+  )
   for (const name of ['CONSOLE_VIEWERS_FILE', 'CONSOLE_OPERATORS_FILE'] as const) {
     demand(!given(name) || given('CONSOLE_PORT'), 'CONSOLE_PORT', `is required with ${name}`)
     const missing = 'names a file that is not there: arbiter console user add makes it'

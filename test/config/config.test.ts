@@ -181,6 +181,7 @@ describe('readConfig', () => {
   it.each([
     [{ API_PORT: '8080' }, 'API_PORT'],
     [{ API_PORT: '8081' }, 'API_PORT'],
+    [{ CONSOLE_PORT: '8080' }, 'CONSOLE_PORT'],
     [{ API_PORT: '1', API_HOST: '0.0.0.0' }, 'API_HOST'],
     [{ API_PORT: '1', API_HOST: '0.0.0.0', PUBLIC_URL: 'http://a.example.com' }, 'API_HOST'],
     [{ API_PORT: '1', REDIS_URL: 'redis://a:1' }, 'SECRETS_KEY'],
