@@ -70,6 +70,7 @@ function laterOf(a: string, b: string): string {
   return a > b ? a : b
 }
 
+/** An entry whose time cannot be read must not end the list: those behind it are in their order. */
 function isWithin(sortKey: string, { prefix, fromMs }: Listing<unknown>): boolean {
-  return sortKey.startsWith(prefix) && newestFirstAt(sortKey, prefix.length) >= fromMs
+  return sortKey.startsWith(prefix) && !(newestFirstAt(sortKey, prefix.length) < fromMs)
 }

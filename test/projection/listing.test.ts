@@ -97,6 +97,13 @@ describe('a list read in pages', () => {
     expect(await readAll(world, none, 2)).toEqual([[]])
   })
 
+  it('goes on behind an entry whose time cannot be read', async () => {
+    const world = await openList(3)
+    await world.add(7, 'org-1\n!')
+    const listing = world.listing((atMs) => atMs !== 7, { fromMs: 2_000, beforeMs: Infinity })
+    expect((await readAll(world, listing, 1)).flat()).toEqual([3_000, 2_000])
+  })
+
   it('looks at a bounded number of entries for a page, whatever the filter', async () => {
     const world = await openList(2_500)
     const rare = world.listing((atMs) => atMs === 1_000)
