@@ -104,10 +104,7 @@ export function rowIndexEntries(row: TransactionRow, { group }: ChildKey): Index
 /** Where the row of an index entry is, and what must be in it. */
 export interface RowPlace {
   readonly key: Key
-  readonly accountId: string
   readonly bookedAtMs: number
-  readonly n: number
-  readonly part: number
   /** In which lists besides that of all rows it stands; told by the entries among all rows. */
   readonly facets: readonly Facet[]
 }
@@ -121,7 +118,7 @@ export function rowPlaceOf({ sortKey, value }: IndexEntry): RowPlace | null {
   if (told === null || ![bookedAtMs, n, part].every(Number.isSafeInteger)) return null
   const [lastDay, ...facets] = told
   const key = { aggregate: rowsAggregate(accountId), ...childAt(lastDay, accountId, n, part) }
-  return { key, accountId, bookedAtMs, n, part, facets }
+  return { key, bookedAtMs, facets }
 }
 
 function readValue(value: string): [number, ...Facet[]] | null {
@@ -134,8 +131,8 @@ function readValue(value: string): [number, ...Facet[]] | null {
 }
 
 /** A number may be used again after a failover that lost what had it: then an older entry names another row. */
-export function isRowAt(row: TransactionRow, { bookedAtMs, n, part }: RowPlace): boolean {
-  return row.bookedAtMs === bookedAtMs && row.n === n && row.part === part
+export function isRowAt(row: TransactionRow, { bookedAtMs }: RowPlace): boolean {
+  return row.bookedAtMs === bookedAtMs
 }
 
 /** All entries of the row that an entry among all rows names. */

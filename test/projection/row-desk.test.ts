@@ -36,7 +36,7 @@ function openDesk() {
     return items.map(({ eventId, revision, status }) => [eventId, revision, status])
   }
   const entries = async () => (await store.range(indexes.rows, '', 100)).length
-  return { take, listed, entries }
+  return { store, take, listed, entries }
 }
 
 it('a row that changes leaves the lists of what it was, and an entry that comes again undoes nothing', async () => {
@@ -57,6 +57,15 @@ it('a number that is used again after a loss has the row of its new event, and t
   const again = { ...asked, eventId: 'evt-2', bookedAtMs: nowMs + 1 }
   await take(again)
   expect(await listed()).toEqual([['evt-2', 7, 'Declined']])
+})
+
+it('a row whose number is used again while a list is read is not shown in the place of the one before', async () => {
+  const { store, take } = openDesk()
+  await take(asked)
+  const { index, prefix, read } = rowListing(store, 'org-1', {}, allTime)
+  const [entry] = await store.range(index, prefix, 1)
+  await take({ ...asked, eventId: 'evt-2', bookedAtMs: nowMs + 1 })
+  expect(await read([entry!])).toEqual([null])
 })
 
 it('a row that is older than rows are kept is not written', async () => {
