@@ -1,13 +1,21 @@
 import { expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
 import { createLease } from '../../src/projection/lease.ts'
+import type { Store } from '../../src/store/port.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 
 function openLeases() {
   const store = createMemoryStore()
   let versions = 0
   const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
-  return (instance: string) => createLease(store, aggregates, instance)
+  return (instance: string, afterRead = async () => {}) => {
+    const load: Store['load'] = async (keys) => {
+      const found = await store.load(keys)
+      await afterRead()
+      return found
+    }
+    return createLease({ ...store, load }, aggregates, instance)
+  }
 }
 
 const far = { cursor: '7', settledMs: 7, doneMs: 7 }
@@ -36,4 +44,18 @@ it('of two that look at once one takes the turn', async () => {
   const [a, b] = [leaseOf('a'), leaseOf('b')]
   await Promise.all([a.look(0), b.look(0)])
   expect([a.isMine, b.isMine].filter(Boolean)).toHaveLength(1)
+})
+
+it('a turn is not taken from one that says something after it was seen to stand still', async () => {
+  const leaseOf = openLeases()
+  const a = leaseOf('a')
+  let speaks = false
+  const b = leaseOf('b', async () => {
+    if (speaks) await a.tell(far)
+  })
+  await a.look(0)
+  await b.look(0)
+  speaks = true
+  await b.look(3_000)
+  expect([b.isMine, b.progress.owner]).toEqual([false, 'a'])
 })

@@ -5,7 +5,7 @@ import { importRows } from '../../src/engine/import.ts'
 import { createProjector } from '../../src/projection/projector.ts'
 import { createRowDesk, type RowFilters } from '../../src/projection/row-desk.ts'
 import { shownRow } from '../../src/projection/shown-row.ts'
-import type { Store } from '../../src/store/port.ts'
+import { type Store, StoreError } from '../../src/store/port.ts'
 import { handed, startEngine, testEvent } from '../support/engine-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
 import { rowsIn } from '../support/row-check.ts'
@@ -142,27 +142,111 @@ describe('the transactions list', () => {
     expect(second.figures.latestMs).toBe(0)
   })
 
-  it('has what becomes visible late, also where the clock of who follows is ahead', async () => {
+  it.each([
+    ['ahead', false],
+    ['ahead, and the time of the store unknown', true],
+  ])(
+    'has what becomes visible late, also where the clock of who follows is %s',
+    async (_, away) => {
+      const { store, time, engine } = await openWorld()
+      let hidden = ''
+      const shared = {
+        ...store,
+        async serverTimes() {
+          if (away && hidden !== '') throw new StoreError('a node is down', 'no')
+          return [Date.now()]
+        },
+        async readLog(after: string, limit: number) {
+          const lines = await store.readLog(after, limit)
+          return lines.filter(({ entry }) => hidden === '' || !entry.includes(hidden))
+        },
+      }
+      await engine.ask({ eventId: 'late', cardId: 'card-0' })
+      await engine.ask({ eventId: 'soon', cardId: 'card-1' })
+      hidden = '"late"'
+      time.ms = Date.now() + 30_000
+      const projector = startProjector(shared, time)
+      for (let i = 0; i < 5; i++) await projector.catchUp()
+      hidden = ''
+      for (let i = 0; i < 5; i++) await projector.catchUp()
+      const rows = await rowsIn(store, 'org-1')
+      expect(rows.map(({ eventId }) => eventId).toSorted()).toEqual(['late', 'soon'])
+    },
+  )
+
+  it('has what becomes visible the later the slower the commits were a moment ago', async () => {
     const { store, time, engine } = await openWorld()
+    let serverMs = Date.now()
+    let commitMs = 8_000
     let hidden = ''
-    const shared = {
-      ...store,
-      serverTimes: async () => [Date.now()],
-      async readLog(after: string, limit: number) {
-        const lines = await store.readLog(after, limit)
-        return lines.filter(({ entry }) => hidden === '' || !entry.includes(hidden))
+    const projector = startProjector(
+      {
+        ...store,
+        serverTimes: async () => [serverMs],
+        async commit(commands) {
+          time.ms += commitMs
+          return store.commit(commands)
+        },
+        async readLog(after, limit) {
+          const lines = await store.readLog(after, limit)
+          return lines.filter(({ entry }) => hidden === '' || !entry.includes(hidden))
+        },
       },
-    }
+      time,
+    )
+    for (let i = 0; i < 3; i++) await projector.catchUp()
+    commitMs = 0
     await engine.ask({ eventId: 'late', cardId: 'card-0' })
     await engine.ask({ eventId: 'soon', cardId: 'card-1' })
     hidden = '"late"'
-    time.ms = Date.now() + 30_000
-    const projector = startProjector(shared, time)
-    for (let i = 0; i < 5; i++) await projector.catchUp()
+    serverMs = Date.now() + 20_000
+    for (let i = 0; i < 3; i++) await projector.catchUp()
     hidden = ''
-    for (let i = 0; i < 5; i++) await projector.catchUp()
-    const rows = await rowsIn(store, 'org-1')
-    expect(rows.map(({ eventId }) => eventId).toSorted()).toEqual(['late', 'soon'])
+    for (let i = 0; i < 2; i++) await projector.catchUp()
+    expect(await rowsIn(store, 'org-1')).toHaveLength(2)
+  })
+
+  it('is left to who took it over, at once from one that stopped', async () => {
+    const { store, time, engine } = await openWorld()
+    const [first, second] = [startProjector(store, time), startProjector(store, time)]
+    await first.catchUp()
+    time.ms += 3_000
+    await second.catchUp()
+    while (!second.isLeading) await second.catchUp()
+    await first.catchUp()
+    await engine.ask({ eventId: 'e1' })
+    await first.catchUp()
+    expect(await rowsIn(store, 'org-1')).toEqual([])
+    await second.catchUp()
+    expect(await rowsIn(store, 'org-1')).toHaveLength(1)
+    await first.catchUp()
+    expect([first.figures.lagMs, second.figures.lagMs]).toEqual([1_000, 1_000])
+    await second.stop()
+    await first.catchUp()
+    expect(first.isLeading).toBe(true)
+  })
+
+  it('is as late as it was where who took it over cannot follow the log', async () => {
+    const { store, time } = await openWorld()
+    const first = startProjector(store, time)
+    for (let i = 0; i < 2; i++) await first.catchUp()
+    await first.stop()
+    const readLog = () => Promise.reject(new StoreError('a node is down', 'no'))
+    const second = startProjector({ ...store, readLog }, time)
+    time.ms += 59_000
+    await expect(second.catchUp()).rejects.toThrow('a node is down')
+    expect([second.isLeading, second.figures.lagMs]).toEqual([true, 60_000])
+  })
+
+  it('goes on at once while there is more', async () => {
+    const { store, time, engine } = await openWorld()
+    await engine.ask({ eventId: 'e1' })
+    const [line] = await store.tailLog(1)
+    const readLog: Store['readLog'] = async (after, limit) =>
+      after === '' ? Array.from({ length: limit }, (_, i) => ({ ...line!, cursor: `${i}` })) : []
+    const projector = startProjector({ ...store, readLog }, time)
+    expect([await projector.step(), await projector.step()]).toEqual([true, true])
+    expect(await projector.step()).toBe(false)
   })
 
   it('changes the row of an ask whose approval is taken back', async () => {
