@@ -90,7 +90,7 @@ it('looks at what is behind 10,000 that fail, and has no more at work', async ()
 
 /** Each transfer came at its number of milliseconds; `sweep` tells which were tried. */
 function openAlone(references: readonly string[], fails: (reference: string) => boolean) {
-  const time = { nowMs: lookedAfterMs, isDoubted: false, unread: 0 }
+  const time = { nowMs: lookedAfterMs, isDoubted: false, unread: 0, readable: references.length }
   let tried: string[] = []
   const places = references.map((reference, seenAtMs) => {
     const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs } as Transfer)
@@ -99,7 +99,13 @@ function openAlone(references: readonly string[], fails: (reference: string) => 
   const sweeper = startTransferSweeper({
     store: {
       range: async () => [],
-      rangeReachable: async () => ({ entries: time.unread > 0 ? [] : places, unread: time.unread }),
+      rangeReachable: async (_, after, limit) => ({
+        entries: places
+          .slice(0, time.readable)
+          .filter(({ sortKey }) => sortKey > after)
+          .slice(0, limit),
+        unread: after === '' ? time.unread : 0,
+      }),
     },
     steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
     transfers: {
@@ -155,11 +161,64 @@ it('counts what it has seen on its way as there, and older, while it cannot look
   await sweep()
   expect(sweeper.open).toEqual({ count: 1, oldestMs: lookedAfterMs, unread: 0 })
   time.unread = 1
+  time.readable = 0
   for (let look = 0; look < 2; look++) {
     time.nowMs += 1_000
     await sweep()
   }
   expect(sweeper.open).toEqual({ count: 1, oldestMs: lookedAfterMs + 2_000, unread: 1 })
+})
+
+it('says that it could not look everywhere, and nothing of the age of what it has never seen', async () => {
+  const references = Array.from({ length: 501 }, (_, i) => `R${i}`)
+  const { time, sweeper, sweep } = openAlone(references, () => true)
+  time.unread = 1
+  time.readable = 0
+  for (let look = 0; look < 2; look++) {
+    time.nowMs += 1_000
+    await sweep()
+    expect(sweeper.open).toEqual({ count: 0, oldestMs: 0, unread: 1 })
+  }
+  time.readable = references.length
+  await sweep()
+  expect(sweeper.open).toMatchObject({ count: 501, unread: 1 })
+})
+
+it('forgets what failed here once another has finished it, and remembers what fails then', async () => {
+  const placeOf = (reference: string, seenAtMs: number) => {
+    const { sortKey } = movingEntry({ from, clientId, reference, seenAtMs } as Transfer)
+    return { sortKey, value: '' }
+  }
+  let places = Array.from({ length: 20_000 }, (_, i) => placeOf(`fails-${i}`, i))
+  let tried = 0
+  const sweeper = startTransferSweeper({
+    store: {
+      async range(_, after, limit) {
+        const at = places.findIndex(({ sortKey }) => sortKey > after)
+        return at < 0 ? [] : places.slice(at, at + limit)
+      },
+    },
+    steps: { find: async (_, { reference }) => ({ reference }) as Transfer },
+    transfers: {
+      async finish() {
+        tried++
+        throw new StoreError('a node is down', 'no')
+      },
+    },
+    clock: { nowMs: () => Date.UTC(2026, 10, 15, 10) },
+    intervalMs: 600_000,
+    onTrouble(message) {
+      throw new Error(message)
+    },
+  })
+  onTestFinished(sweeper.stop)
+  for (let look = 0; look < 2; look++) await sweeper.sweep()
+  expect(tried).toBe(places.length)
+  places = []
+  await sweeper.sweep()
+  places = [placeOf('new', 0)]
+  for (let look = 0; look < 2; look++) await sweeper.sweep()
+  expect(tried).toBe(20_001)
 })
 
 it('has at most sixteen at work that take less than half a second', async () => {
