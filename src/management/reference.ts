@@ -136,9 +136,14 @@ export function bindReference(
 ): Promise<Bound> {
   const { hash, method } = call
   const { end = null, homeOf = () => call.home, gatherMs } = binding
+  let wrote = false
   return aggregates.change(
     changing(call, nowMs, gatherMs, (found): readonly [Bound, ReferenceRecord | null] => {
-      if (found?.end?.done === true) return ['seen', null]
+      if (found?.end?.done === true) {
+        // Its own, where the reply was lost and somebody else wrote after it.
+        const isOwn = wrote && found.hash === hash && found.end.endedAtMs === end?.endedAtMs
+        return [isOwn ? found : 'seen', null]
+      }
       if (found !== null && found.hash !== hash) return ['other', null]
       const seenAtMs = Math.max(nowMs, found?.seenAtMs ?? 0)
       const startedAtMs = found?.startedAtMs ?? nowMs
@@ -148,6 +153,7 @@ export function bindReference(
       // What its home keeps is read by the path: an equal call that was refused before it had a home may name another.
       const path = found === null || found.home === '' ? call.path : found.path
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
+      wrote = true
       return [next, next]
     }),
   )

@@ -139,4 +139,39 @@ describe('the note of a read', () => {
     gate.open()
     expect(await read).toBeNull()
   })
+
+  it('is known to who wrote it, though its reply was lost and another server wrote after it', async () => {
+    const state = createMemoryState()
+    let commits = 0
+    const lossy = createMemoryStore(state, {
+      faults: () => ({ kind: commits++ === 0 ? 'replyLost' : 'none' }),
+    })
+    let versions = 0
+    const newVersion = () => `v${versions++}`
+    const other = createAggregates({ store: createMemoryStore(state), newVersion })
+    const load: Store['load'] = async (keys) => {
+      const { aggregate } = keys[0]!
+      const decide = () => ({ result: null, write: {} })
+      if (commits === 1) await other.change({ aggregate, decide })
+      return lossy.load(keys)
+    }
+    const store = { ...lossy, load }
+    const aggregates = createAggregates({ store, newVersion })
+    const notes = createReadNotes({ store, aggregates, nowMs: () => nowMs, isShared: true })
+    expect(await notes.note(readOf('r1'))).toBeNull()
+    expect(await notes.note(readOf('r1'))).toMatchObject(seen)
+  })
+
+  it('is written by one of two servers that are asked the same at once', async () => {
+    const state = createMemoryState()
+    const noteAt = (server: string, atMs: number) => {
+      let versions = 0
+      const store = createMemoryStore(state)
+      const aggregates = createAggregates({ store, newVersion: () => `${server}${versions++}` })
+      const notes = createReadNotes({ store, aggregates, nowMs: () => atMs, isShared: true })
+      return notes.note(readOf('r1'))
+    }
+    const said = await Promise.all([noteAt('a', nowMs), noteAt('b', nowMs + 1)])
+    expect(said.filter((refused) => refused === null)).toHaveLength(1)
+  })
 })
