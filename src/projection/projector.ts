@@ -116,7 +116,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     const settledAfterMs = visibleAfterMs + 2 * Math.max(slowestMs, latestMs)
     const late = await following.settle(nowMs, settledAfterMs)
     fade()
-    for (const { writtenMs } of late) latestMs = Math.max(latestMs, clock.nowMs() - writtenMs)
+    for (const { writtenMs } of late) latestMs = Math.max(latestMs, nowMs - writtenMs)
     await project(late)
     following.done(late)
   }
