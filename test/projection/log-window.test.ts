@@ -86,6 +86,15 @@ describe.each([
     expect(window.anchorMs).toBe(40)
   })
 
+  it('finds what is late behind more lines than one read gives', async () => {
+    const { show, follow, settle, window } = await openWindow()
+    show(...Array.from({ length: 1_500 }, (_, i) => 2 * i))
+    do await follow()
+    while (!window.caughtUp)
+    show(2_501)
+    expect(await settle(3_000)).toEqual([2_501])
+  })
+
   it('finds what is late where a line that was told is gone', async () => {
     const { show, follow, settle, lines } = await openWindow()
     show(10, 20, 30)
