@@ -45,7 +45,8 @@ export function createDiskWait({ folder, timeoutMs, check }: DiskWaitOptions): D
       try {
         const answered = await Promise.race([Promise.all(queued).catch(throwCause), tooLate])
         check()
-        hasFailed = false
+        // Where nothing was to be written, as in a conflict, nobody has asked the disk.
+        if (answered.includes(true)) hasFailed = false
         return answered
       } catch (cause) {
         hasFailed = true

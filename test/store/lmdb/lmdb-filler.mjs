@@ -1,7 +1,7 @@
 import { mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { openLmdbStore } from '../../../dist/store/lmdb/lmdb.js'
-import { newestBatch, verifyBatches, writeBatches } from './lmdb-batches.mjs'
+import { commandsOf, newestBatch, verifyBatches, writeBatches } from './lmdb-batches.mjs'
 
 // Writes until the disk is full (the parent limits the size of files), then shows what still works.
 const folder = process.argv[2]
@@ -17,6 +17,10 @@ const error = await writeBatches(store, (batch) => {
 const again = await writeBatches(store, () => {}).catch((error) => error)
 const newest = await newestBatch(store)
 await verifyBatches(store, 1)
+// What has nothing to write tells nothing of the disk.
+await store.sweep(Date.now(), 0, 200)
+const stale = { ...commandsOf(newest)[0], expectedVersion: 'of before', mustBeAbsent: [] }
+await store.commit([stale])
 const tried = await store.trial().catch((error) => error)
 rmdirSync(trial)
 await store.trial()
