@@ -75,7 +75,7 @@ export function createStandInDesk(clock: Clock): StandInDesk {
     approves(item, memory, pack) {
       if (asked.has(item) || pack.switches.standIn === null) return false
       asked.add(item)
-      if (memory === undefined || !memory.loaded || memory.root === null) return false
+      if (memory === undefined || !memory.loaded) return false
       const { event, receivedAtMs } = item
       const { cardId } = event
       const book = openWorkingBook(memory, pack.retentionMs)

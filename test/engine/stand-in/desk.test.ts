@@ -123,6 +123,42 @@ it('what was approved for a store that is slow now and then does not count for e
   expect(approved).toEqual([...five, ...five])
 })
 
+it('what was approved counts for the whole outage, and for a minute after it', () => {
+  let monoMs = 0
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => monoMs })
+  const approvesAt = (seconds: number) => {
+    monoMs = seconds * 1_000
+    const item = newDeliveryItem(handed(testEvent({ eventId: `e${seconds}` }), `s${seconds}`, 0), 0)
+    return desk.approves(item, memoryOf('a:A1'), pack)
+  }
+  desk.onStore(false)
+  expect([0, 1, 2, 3, 4, 5, 120].map(approvesAt)).toEqual([...Array(5).fill(true), false, false])
+  desk.onStore(true)
+  expect([121, 180, 181].map(approvesAt)).toEqual([false, false, true])
+})
+
+it('an ask that was approved counts once when a later command that fails has it too', () => {
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => 0 })
+  const approves = (eventId: string, amountMinor: number) => {
+    const event = testEvent({ eventId, transactionId: eventId, amountMinor })
+    return desk.approves(newDeliveryItem(handed(event, eventId, 0), 0), desk.kept('a:A1'), pack)
+  }
+  desk.keep(memoryOf('a:A1'))
+  expect(approves('e1', 60_000)).toBe(true)
+  const root = accountCodec.encode({ ...account, heldMinor: 60_000 })
+  desk.keep({ ...memoryOf('a:A1'), root })
+  expect([approves('e2', 40_000), approves('e3', 1)]).toEqual([true, false])
+})
+
+it('memory of an account that one node refused long ago is not used when the store goes away', () => {
+  let monoMs = 600_000
+  const desk = createStandInDesk({ nowMs: () => 0, monoMs: () => monoMs })
+  desk.keep(memoryOf('a:A1'))
+  monoMs += 600_000
+  desk.onStore(false)
+  expect(desk.kept('a:A1')).toBeUndefined()
+})
+
 it('what a hold adjustment held more is gone from the funds for the asks after it', () => {
   const fixed = { fixedMinor: { USD: 60_000 }, plusMillionths: 0, plusMinor: {} }
   const switches = { ...pack.switches, holdAdjustments: new Map([['5411', fixed]]) }
