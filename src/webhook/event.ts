@@ -184,7 +184,9 @@ function placeText({ aggregate, group }: Key): string {
 }
 
 export function readPlace(value: string, eventId: string): Key {
+  // No name has a zero byte, and a store that is asked for one that has throws: nothing behind it would be met.
+  const [text = ''] = value.split('\0')
   // An organization's id, and so an aggregate's name, may have a space in it; a group never has.
-  const at = value.lastIndexOf(' ')
-  return { aggregate: value.slice(0, at), group: value.slice(at + 1), id: eventId }
+  const at = text.lastIndexOf(' ')
+  return { aggregate: text.slice(0, at), group: text.slice(at + 1), id: eventId }
 }

@@ -319,6 +319,30 @@ describe('an event', () => {
     expect(await world.store.range(index, '', 1)).toEqual([])
   })
 
+  it('whose place holds a zero byte keeps none behind it from being sent, listed or taken out', async () => {
+    const world = openWebhooks(await openEmbedded())
+    const { store, aggregates } = world
+    const { webhookId } = await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(200))
+    const value = 'ev:\u0000 v@1'
+    const index = [
+      { index: indexes.deliveries, sortKey: `org-1\n${webhookId}\n000000000000001\nevt_1`, value },
+      { index: indexes.events, sortKey: `org-1\n${newestFirst(startMs + 1)}\nevt_1`, value },
+    ]
+    await aggregates.change({
+      aggregate: 'ev:1',
+      decide: () => ({ result: null, write: { index } }),
+    })
+    await world.office.recorder.record([happened(2)], world.time.ms)
+    await advance(world, 10_000, 1_000)
+    expect(world.calls.map(({ call }) => JSON.parse(call.body!).sequence)).toEqual([2])
+    expect(await store.range(indexes.deliveries, '', 10)).toEqual([])
+    const again = { organizationId: 'org-1', webhookId }
+    expect(await replaySpan(store, aggregates, again, allTime, () => true, at(startMs))).toBe(1)
+    await unlist(world, startMs + dayMs)
+    expect(await store.range(indexes.events, '', 10)).toEqual([])
+  })
+
   it.each([true, false])(
     'that nobody can take out is met once, where its endpoint is there: %s',
     async (isThere) => {
