@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createSecretBox } from '../../src/management/secret-box.ts'
+import { createAttemptPlaces } from '../../src/webhook/attempt-places.ts'
 import type { Attempted, DueEntry } from '../../src/webhook/courier.ts'
 import { createDispatcher } from '../../src/webhook/dispatcher.ts'
 import { newEndpoint } from '../../src/webhook/endpoint.ts'
@@ -244,4 +245,24 @@ it('sends at once what is made while it reads what waits', async () => {
   answer()
   await turns()
   expect(begun).toHaveLength(1)
+})
+
+it('keeps places that get free for those that wait, of which the failing ones have 64 at most', () => {
+  const places = createAttemptPlaces<string>()
+  const leave = Array.from({ length: 256 }, () => places.take(false))
+  places.wait('well', false)
+  places.wait('failing', true)
+  expect(['well', 'failing', 'busy'].map((one) => places.roomFor(one, false))).toEqual([0, 0, 0])
+  expect(places.next()).toEqual([])
+  for (const end of leave.splice(0, 3)) end()
+  expect(places.next()).toEqual(['well', 'failing'])
+  expect(['well', 'failing', 'busy'].map((one) => places.roomFor(one, false))).toEqual([2, 2, 1])
+  for (const end of leave.splice(0, 63)) end()
+  for (let i = 0; i < 64; i++) places.take(true)
+  expect(places.next()).toEqual(['well'])
+  expect(places.roomFor('failing', true)).toBe(0)
+  for (const one of ['well', 'failing']) places.waitNoMore(one)
+  for (const end of leave) end()
+  expect(places.next()).toEqual([])
+  expect([places.taken, places.roomFor('busy', false)]).toEqual([64, 192])
 })
