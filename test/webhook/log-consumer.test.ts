@@ -6,7 +6,8 @@ import { readableCards, readCards } from '../../src/management/card.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { createProjector } from '../../src/projection/projector.ts'
 import { newEndpoint, newSecret, writeOfEndpoints } from '../../src/webhook/endpoint.ts'
-import type { Happening } from '../../src/webhook/event.ts'
+import type { Happening, WebhookEvent } from '../../src/webhook/event.ts'
+import { createEventRecorder } from '../../src/webhook/event-recorder.ts'
 import { createLogConsumer } from '../../src/webhook/log-consumer.ts'
 import { startEngine } from '../support/engine-world.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
@@ -122,3 +123,48 @@ it('tells the other organizations when the webhooks of one cannot be read', asyn
   ])
   expect(new Set(unreadable)).toEqual(new Set(['org-1']))
 })
+
+it.each([
+  ['time', (row: unknown[]) => (row[3] = 9e15)],
+  ['time of the event', (row: unknown[][]) => (row[6]![5] = 9e15)],
+  ['amount', (row: unknown[][]) => (row[6]![3] = 1.5)],
+  ['amount of the merchant', (row: unknown[][]) => (row[6]![17] = 1.5)],
+])(
+  'passes over an entry whose %s nobody can show, and tells of what is behind it',
+  async (_, damage) => {
+    const state = createMemoryState()
+    const store = createMemoryStore(state)
+    const engine = startEngine(store)
+    const named = { cardId: 'card-0', accountId: 'account-0' }
+    await importRows([{ ...row, ...named, currency: 'USD', balance: '10.00' }], engine)
+    const foreign = { merchantAmountMinor: 90, merchantCurrency: 'EUR' }
+    await engine.ask({ eventId: 'damaged', cardId: 'card-0', amountMinor: 100, ...foreign })
+    await engine.ask({ eventId: 'behind', cardId: 'card-0', amountMinor: 100 })
+    engine.stop()
+    const line = state.log.find(({ entry }) => entry.includes('"damaged"'))!
+    const cells = JSON.parse(line.entry)
+    damage(cells)
+    Object.assign(line, { entry: JSON.stringify(cells) })
+    const aggregates = createAggregates({ store, newVersion: () => `v${versions++}` })
+    let versions = 0
+    await aggregates.change({
+      aggregate: webhooksAggregate('org-1'),
+      decide: () => ({ result: undefined, write: writeOfEndpoints([endpoint]) }),
+    })
+    const made: WebhookEvent[] = []
+    const onMade = (event: WebhookEvent) => made.push(event)
+    const recorder = createEventRecorder({ store, aggregates, retentionDays: 30, onMade })
+    const consumers = [createLogConsumer({ store, recorder, nowMs: Date.now })]
+    let ms = Date.now()
+    const clock = { nowMs: () => ms, monoMs: () => ms }
+    const troubles: string[] = []
+    const onTrouble = (message: string) => troubles.push(message)
+    const projecting = { store, aggregates, clock, instance: 'i', consumers, onTrouble }
+    const projector = createProjector(projecting)
+    ms += 1_000
+    while (await projector.step()) {}
+    const told = made.map(({ body }) => JSON.parse(body).data.relayEventId)
+    expect(told.filter(Boolean)).toEqual(['behind'])
+    expect(troubles).toEqual([expect.stringContaining('1 log entries cannot be read')])
+  },
+)

@@ -59,19 +59,29 @@ function readable(read: () => Entry): Entry {
 
 function checkHead(head: OpenEntry['head']): void {
   const { kind, n, atMs, accountId, cardId, transaction, event, notice } = head
-  const numbered = Number.isSafeInteger(n) && typeof atMs === 'number'
+  const numbered = Number.isSafeInteger(n) && isTime(atMs)
   const named = typeof accountId === 'string' && typeof cardId === 'string'
   const placed = entryKinds.includes(kind) && numbered && named && Array.isArray(transaction)
   if (placed && isReadEvent(event) && isReadNotice(notice)) return
   throw new RecordUnreadable('a log entry holds something else')
 }
 
-/** Whoever shows an amount needs to know its currency, and must not stop at an entry that has lost it. */
+/** The last that a calendar has: beyond it, nobody could show it. */
+const lastTimeMs = 8.64e15
+
+function isTime(ms: unknown): boolean {
+  return typeof ms === 'number' && Math.abs(ms) <= lastTimeMs
+}
+
+/** Whoever shows an amount or a time must not stop at an entry that has lost the currency, or holds something else. */
 function isReadEvent(event: CardEvent | null): boolean {
   if (event === null) return true
-  const { eventId, requestType, currency, merchantCurrency } = event
+  const { eventId, requestType, currency, merchantCurrency, occurredAtMs } = event
+  const { amountMinor, merchantAmountMinor } = event
   const known = [currency, merchantCurrency].every((code) => code === '' || isCurrency(code))
-  return typeof eventId === 'string' && requestType !== undefined && known
+  const exact = [amountMinor ?? 0, merchantAmountMinor].every(Number.isSafeInteger)
+  const named = typeof eventId === 'string' && requestType !== undefined
+  return named && known && exact && isTime(occurredAtMs)
 }
 
 const noticeTypes: Readonly<Record<Notice['type'], true>> = {
