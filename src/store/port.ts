@@ -93,8 +93,9 @@ export interface LossWatch {
   /** Looks now, as far as the store can be reached. */
   look(): Promise<void>
   /**
-   * The listener will book again what was acknowledged, before anything else on the same aggregate.
-   * Rejects when the store cannot be reached; `onLoss` is then called again.
+   * The listener will book again what was acknowledged before `onLoss`, before anything else on the same aggregate.
+   * Where more was acknowledged since, and is lost, `onLoss` is called again. Rejects when the store cannot be reached;
+   * `onLoss` is then called again, too.
    */
   resume(): Promise<void>
 }

@@ -68,7 +68,8 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   const resumed = new Map<number, number>()
   let base = nextBase()
   let listener: LossListener | null = null
-  let isTold = false
+  /** What was acknowledged when the listener was told of a loss: it asks for no more. null when it has resumed. */
+  let told: Float64Array | null = null
   let telling: Promise<void> | null = null
   let looking: Promise<void> | null = null
   let checkpoints = 0
@@ -102,10 +103,10 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
   }
 
   async function tellOnce(): Promise<void> {
-    if (isTold || listener === null) return
+    if (told !== null || listener === null) return
     // Where nobody knows, or it is not, the next look tells.
     if (!(await identity.isThere().catch(() => false))) return
-    isTold = true
+    told = acknowledged.slice()
     listener.onLoss()
   }
 
@@ -188,9 +189,10 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
     },
     noteLoss,
     async resume() {
+      const known = [...lost].filter((target) => told?.[target] === acknowledgedAt(target))
       try {
         await Promise.all(
-          [...lost].map(async (target) => {
+          known.map(async (target) => {
             const next = nextBase()
             await callFunction('remark', [keyOf(target)], [String(next)])
             acknowledged[target] = next
@@ -199,8 +201,8 @@ export function createMarkKeeper(options: MarkKeeperOptions): MarkKeeper {
           }),
         )
       } finally {
-        // Where it failed, the next look tells again.
-        isTold = false
+        // Where it failed, or more was acknowledged, the next look tells again.
+        told = null
       }
     },
     stop() {

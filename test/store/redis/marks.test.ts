@@ -335,6 +335,42 @@ describe.concurrent('a node of a cluster that comes back with less', () => {
   })
 })
 
+describe('a loss beside another that is being booked again', () => {
+  it('is told of by itself where more was acknowledged meanwhile, which is in no earlier answer', async () => {
+    const keys = createRedisKeys('', 3)
+    const marks: Record<string, string> = { [keys.mark(2, 'w1')]: '1' }
+    const keeper = createMarkKeeper({
+      marks: newMarks('w1'),
+      connection: { isCluster: true, onConnected: () => {} } as unknown as RedisConnection,
+      keys,
+      callFunction: async (name, [key = ''], [mark = '']) => {
+        if (name === 'remark') marks[key] = mark
+        return [marks[key] ?? '0', 'role:master']
+      },
+      identity: { isThere: async () => true },
+    })
+    let losses = 0
+    const onLoss = () => void losses++
+    keeper.watch({ onLoss, onCheckpoint() {}, onKept() {} })
+    await keeper.look()
+    const lost = () => [0, 1, 2].filter(keeper.isLost)
+    keeper.acknowledge(0, 1)
+    keeper.acknowledge(2, 1)
+    await keeper.look()
+    expect([losses, lost()]).toEqual([1, [0]])
+    marks[keys.mark(2, 'w1')] = '0'
+    keeper.acknowledge(1, 1)
+    await keeper.look()
+    expect([losses, lost()]).toEqual([1, [0, 1, 2]])
+    await keeper.resume()
+    expect(lost()).toEqual([1])
+    await keeper.look()
+    await keeper.resume()
+    expect([losses, lost()]).toEqual([2, []])
+    keeper.stop()
+  })
+})
+
 describe('looks that replicas have not caught up with', () => {
   async function keptAfter(looks: number): Promise<readonly number[]> {
     let [offset, replica] = [0, 0]
