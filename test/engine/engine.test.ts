@@ -47,6 +47,16 @@ describe('the engine', () => {
     expect(await engine.ask({ eventId: 'e3', amountMinor: 94_000 })).toMatchObject({ code: '000' })
   })
 
+  it('finds an account that another server opens after an ask came for one of its cards', async () => {
+    const [engine, other] = twoEngines(createMemoryState())
+    const place = { cardId: 'card-0', accountId: 'account-0' }
+    await other.directory.enter([place], other.newVersion)
+    const code = async (eventId: string) => (await engine.ask({ eventId })).code
+    expect(await code('e1')).not.toBe('000')
+    await openCards(other, 1)
+    expect(await code('e2')).toBe('000')
+  })
+
   it('shows accounts, cards, transactions and events as they are kept', async () => {
     const store = createMemoryStore()
     const engine = startEngine(store)
