@@ -26,7 +26,7 @@ export function addListOptions(list: Command): Command {
 }
 
 /** The time that was named, else all of it. */
-export function spanOf({ since, until }: ListOptions): Span {
+export function askedSpan({ since, until }: ListOptions): Span {
   return { fromMs: since ?? allTime.fromMs, beforeMs: until ?? allTime.beforeMs }
 }
 

@@ -4,7 +4,7 @@ import { cardStatuses, cardTypes } from '../../domain/record/card.ts'
 import { listedCard, readCards, shownCard } from '../../management/card.ts'
 import { type CardFilters, cardListing } from '../../projection/card-listing.ts'
 import { readId } from '../argument.ts'
-import { addListOptions, type ListOptions, printList, spanOf } from '../list.ts'
+import { addListOptions, askedSpan, type ListOptions, printList } from '../list.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printJson, sayRefused, sayUnreadable } from '../terminal.ts'
 
@@ -37,7 +37,7 @@ export function addCards(program: Command): void {
       inSession(async ({ store }) => {
         const { organization, customer, since: _from, until: _to, ...filters } = options
         const asked = { ...filters, ...(customer !== undefined && { customerId: customer }) }
-        const span = spanOf(options)
+        const span = askedSpan(options)
         const unreadable = new Set<string>()
         const note = (cardId: string) => unreadable.add(cardId)
         const listing = await cardListing(store, organization, asked, span, note)

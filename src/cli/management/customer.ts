@@ -23,7 +23,7 @@ import { allTime, maxLookedAt, type Page, readPage } from '../../projection/list
 import type { Store } from '../../store/port.ts'
 import type { RowProblem } from '../../wire/card-row.ts'
 import { Interrupted } from '../interrupt.ts'
-import { addListOptions, type ListOptions, printList, spanOf } from '../list.ts'
+import { addListOptions, askedSpan, type ListOptions, printList } from '../list.ts'
 import { batchesOf, createProblemList, inRowFile, type WrittenRows } from '../row-file.ts'
 import { inSession, type Session } from '../session.ts'
 import {
@@ -81,7 +81,7 @@ export function addCustomers(program: Command): void {
     .action((options: ListOptions & CustomerFilters) =>
       inSession(async ({ store }) => {
         const { organization, since: _from, until: _to, ...filters } = options
-        const span = spanOf(options)
+        const span = askedSpan(options)
         const unreadable = new Set<string>()
         const note = (customerId: string) => unreadable.add(customerId)
         const listing = await customerListing(store, organization, filters, span, note)

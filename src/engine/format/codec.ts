@@ -1,6 +1,7 @@
 import { isAlias } from '../../domain/change/book.ts'
 import { type Account, noAccount } from '../../domain/record/account.ts'
 import { type Card, noCard, type RecentAsk } from '../../domain/record/card.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
 import type { EventRecord } from '../../domain/record/event-record.ts'
 import type { HoldAdjustment } from '../../domain/record/hold-adjustment.ts'
 import {
@@ -51,7 +52,10 @@ export const accountCodec: Codec<Account> = createCodec(
 /** Whose an account is. Who reads many looks at nothing else of them: what they have counted is long. */
 export function ownerIn(account: string): { organizationId: string; currency: string } {
   const cells = firstCells(account, 1, 11)
-  return { organizationId: textIn(cells, 10), currency: textIn(cells, 2) }
+  const currency = textIn(cells, 2)
+  // Nobody can show an amount in it, and whoever follows the log would stop there.
+  if (currency !== '' && !isCurrency(currency)) throw new RecordUnreadable('it has no currency')
+  return { organizationId: textIn(cells, 10), currency }
 }
 
 /** Whose a card is, in the same way. */

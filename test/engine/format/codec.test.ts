@@ -77,6 +77,11 @@ describe('the owner of a record', () => {
       expect(() => customerIn(text)).toThrow(RecordUnreadable)
     }
   })
+
+  it('is not read where its currency is none: no list and no webhook went on behind its entries', () => {
+    const text = accountCodec.encode({ ...noAccount, accountId: 'A1', currency: 'USD' })
+    expect(() => ownerIn(text.replace('USD', 'UXD'))).toThrow(RecordUnreadable)
+  })
 })
 
 describe('a log entry of a former format', () => {
