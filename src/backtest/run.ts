@@ -194,7 +194,7 @@ function faultOf(error: NodeJS.ErrnoException, heapMb: number): Error {
   if (error.code !== 'ERR_WORKER_OUT_OF_MEMORY') return error
   return new LogTooLong(
     `the accounts of the log do not fit into the ${heapMb} MB of a thread`,
-    'take more --threads (where no window counts several cards)',
+    'take more --threads',
   )
 }
 

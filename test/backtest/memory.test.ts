@@ -42,7 +42,7 @@ it('accounts that do not fit into the memory of a thread are told with what to d
   const { runBacktest: run } = (await import(built)) as { runBacktest: typeof runBacktest }
   const all = { oldPack: pack, newPack: pack, fromMs: 0, toMs: 9, source, threads: 1 }
   await expect(run({ ...all, threadHeapMb: 16 })).rejects.toThrow(
-    'the accounts of the log do not fit into the 16 MB of a thread: take more --threads (where no window counts several cards), or backtest a backup that was made earlier, or shorten LOG_RETENTION_DAYS',
+    'the accounts of the log do not fit into the 16 MB of a thread: take more --threads, or backtest a backup that was made earlier, or shorten LOG_RETENTION_DAYS',
   )
 }, 60_000)
 

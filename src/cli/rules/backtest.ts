@@ -16,10 +16,11 @@ import { entryIn } from '../../engine/log-reading.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { maskPan } from '../../telemetry/mask.ts'
-import { readCount, readSince, readSize } from '../argument.ts'
+import { readCount, readSince } from '../argument.ts'
 import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
+import { threadsOption } from './log-replay.ts'
 import { servedFiles } from './pack.ts'
 
 interface BacktestOptions {
@@ -69,7 +70,7 @@ export function addBacktest(rules: Command): void {
     .option('--log <file>', 'a backup to read the log from; else the store')
     .option('--json <file>', 'write all that was found to this file')
     .option('--html <file>', 'write a report with plots to this file')
-    .option('--threads <n>', 'how many threads share the accounts', readSize, 2)
+    .addOption(threadsOption())
     .option('--limit <n>', 'show at most so many changed decisions', readCount, 20)
     .addHelpText('after', help)
     .action((folder: string, options: BacktestOptions) => start(folder, options))
@@ -102,8 +103,6 @@ async function start(folder: string, options: BacktestOptions): Promise<void> {
   }
 }
 
-const maxThreads = 16
-
 interface ReadLog {
   readonly source: LogSource
   readonly retentionDays: number
@@ -135,7 +134,7 @@ async function backtest(
       fromMs: from,
       toMs: to,
       source: { ...source, lines: () => watched(source.lines(), progress) },
-      threads: Math.max(1, Math.min(maxThreads, options.threads)),
+      threads: options.threads,
       onWaited: (entries, of) => showProgress(`${entries} of ${of} entries replayed`),
       signal,
     })

@@ -3,26 +3,25 @@ import { writeFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
 import { checkBackup } from '../../backoffice/backup-file.ts'
 import { backupSource, storeSource } from '../../backoffice/log-source.ts'
-import { type LogSource, runBacktest } from '../../backtest/run.ts'
 import type { DecisionTally } from '../../backtest/tally.ts'
 import { loosens, type PackSide } from '../../rules/diff/change.ts'
 import { diffPacks } from '../../rules/diff/pack-diff.ts'
 import { compilePack } from '../../rules/load/compiler.ts'
-import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import type { PackFiles } from '../../rules/pack/folder.ts'
 import { bundleAt, readPackFiles } from '../../rules/pack/reading.ts'
 import { PackRefused } from '../../rules/pack/refusal.ts'
 import { coveredPercent, testPack } from '../../rules/testing/pack-test.ts'
-import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText } from '../terminal.ts'
 import { type CiResult, type ComparedBase, type NoPack, summaryOf } from './ci-summary.ts'
+import { replayWholeLog, threadsOption } from './log-replay.ts'
 import { eventRetentionDays, readPack } from './pack.ts'
 import { readPercent } from './test.ts'
 
 interface CiOptions {
   readonly base?: string
   readonly log?: string
+  readonly threads: number
   readonly minCoverage: number
   readonly out?: string
 }
@@ -47,6 +46,7 @@ export function addCi(rules: Command): void {
     .description('Check a change of a pack, and tell a pull request about it.')
     .option('--base <ref>', 'the commit, branch, tag or bundle to compare with', readRef)
     .option('--log <file>', 'a backup to decide again, or store')
+    .addOption(threadsOption())
     .option('--min-coverage <percent>', 'fail when less is covered', readPercent, 100)
     .option('--out <file>', 'add the summary to this file too')
     .addHelpText('after', help)
@@ -66,7 +66,7 @@ function readRef(text: string): string {
 async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
   const read = await readPack(dir, { json: false, tested: false, written: true })
   if (typeof read === 'number') return read
-  const { log } = options
+  const { log, threads } = options
   if (log !== undefined && options.base === undefined) {
     return refuse('--log needs a --base, whose answers are compared with those of the pack')
   }
@@ -76,13 +76,13 @@ async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
   if (log === undefined || base === null || 'missing' in base) return finish(null)
   if (log === 'store') {
     await inSession(async ({ store }) =>
-      finish(await replay(base.pack, read.pack, storeSource(store))),
+      finish(await replayWholeLog(base.pack, read.pack, storeSource(store), threads)),
     )
     return null
   }
   try {
     await checkBackup(log, () => {})
-    return await finish(await replay(base.pack, read.pack, backupSource(log)))
+    return await finish(await replayWholeLog(base.pack, read.pack, backupSource(log), threads))
   } catch (error) {
     return explain(error)
   }
@@ -91,17 +91,6 @@ async function ci(dir: string, options: CiOptions): Promise<ExitCode | null> {
 function refuse(problem: string): ExitCode {
   complain(problem)
   return 2
-}
-
-function replay(
-  oldPack: CompiledPack,
-  newPack: CompiledPack,
-  source: LogSource,
-): Promise<DecisionTally> {
-  const [fromMs, toMs] = [0, Number.POSITIVE_INFINITY]
-  return interruptible((signal) =>
-    runBacktest({ oldPack, newPack, fromMs, toMs, source, threads: 2, signal }),
-  )
 }
 
 async function tell(

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { checkBackup } from '../../backoffice/backup-file.ts'
 import { backupSource, storeSource } from '../../backoffice/log-source.ts'
-import { runBacktest } from '../../backtest/run.ts'
 import type { DecisionTally, RuleTally } from '../../backtest/tally.ts'
 import { isConfig, readConfig } from '../../config/config.ts'
 import { loosens, type PackSide, type PartChange } from '../../rules/diff/change.ts'
@@ -11,13 +10,14 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import { declineCodeOf, type RuleAction } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { storeFolder } from '../../store/open.ts'
-import { interruptible } from '../interrupt.ts'
 import { explain, inSession } from '../session.ts'
-import { type ExitCode, printJson, printText, showProgress } from '../terminal.ts'
+import { type ExitCode, printJson, printText } from '../terminal.ts'
+import { replayWholeLog, threadsOption } from './log-replay.ts'
 import { servedFiles } from './pack.ts'
 
 interface DiffOptions {
   readonly log?: string | boolean
+  readonly threads: number
   readonly json?: boolean
 }
 
@@ -48,6 +48,7 @@ export function addDiff(rules: Command): void {
     .argument('<new>', 'the pack to come')
     .option('--log <file>', 'a backup to read the log from; else the store, where there is one')
     .option('--no-log', 'by their files alone')
+    .addOption(threadsOption())
     .option('--json', 'one JSON for all of it')
     .addHelpText('after', help)
     .action((oldFolder: string, newFolder: string, options: DiffOptions) =>
@@ -58,6 +59,7 @@ export function addDiff(rules: Command): void {
 const defaultRetentionDays = 45
 
 async function diff(oldFolder: string, newFolder: string, options: DiffOptions): Promise<void> {
+  const { threads } = options
   try {
     const config = readConfig(process.env)
     const days = isConfig(config) ? config.eventRetentionDays : defaultRetentionDays
@@ -65,15 +67,16 @@ async function diff(oldFolder: string, newFolder: string, options: DiffOptions):
     const changes = diffPacks(before, after)
     if (typeof options.log === 'string') {
       const { eventRetentionDays } = await checkBackup(options.log, () => {})
-      const tally = await replay(
-        sideOf(oldFolder, eventRetentionDays),
-        sideOf(newFolder, eventRetentionDays),
+      const tally = await replayWholeLog(
+        sideOf(oldFolder, eventRetentionDays).pack,
+        sideOf(newFolder, eventRetentionDays).pack,
         backupSource(options.log),
+        threads,
       )
       process.exitCode = await tell(changes, tally, before.pack, after.pack, options)
     } else if (options.log !== false && isConfig(config) && hasStore(config)) {
       await inSession(async ({ store }) => {
-        const tally = await replay(before, after, storeSource(store))
+        const tally = await replayWholeLog(before.pack, after.pack, storeSource(store), threads)
         return tell(changes, tally, before.pack, after.pack, options)
       })
     } else process.exitCode = await tell(changes, null, before.pack, after.pack, options)
@@ -89,28 +92,6 @@ function hasStore({ redis, dataDir }: { redis: unknown; dataDir: string }): bool
 function sideOf(folder: string, retentionDays: number): PackSide {
   const files = servedFiles(folder)
   return { files, pack: compilePack(files, retentionDays, { tested: false }) }
-}
-
-async function replay(
-  before: PackSide,
-  after: PackSide,
-  source: Parameters<typeof runBacktest>[0]['source'],
-): Promise<DecisionTally> {
-  const tally = await interruptible((signal) =>
-    runBacktest({
-      oldPack: before.pack,
-      newPack: after.pack,
-      fromMs: 0,
-      toMs: Number.POSITIVE_INFINITY,
-      source,
-      threads: 2,
-      onProgress: (entries) => showProgress(`${entries} entries replayed`),
-      onWaited: (entries, of) => showProgress(`${entries} of ${of} entries replayed`),
-      signal,
-    }),
-  )
-  showProgress('')
-  return tally
 }
 
 interface Told extends PartChange {
