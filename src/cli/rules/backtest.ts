@@ -18,9 +18,9 @@ import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { maskPan } from '../../telemetry/mask.ts'
 import { readCount, readSince } from '../argument.ts'
 import { interruptible } from '../interrupt.ts'
+import { threadsOption } from '../log/replay.ts'
 import { explain, inSession } from '../session.ts'
 import { complain, type ExitCode, printText, showProgress } from '../terminal.ts'
-import { threadsOption } from './log-replay.ts'
 import { servedFiles } from './pack.ts'
 
 interface BacktestOptions {

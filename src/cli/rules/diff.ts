@@ -10,9 +10,9 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import { declineCodeOf, type RuleAction } from '../../rules/pack/action.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { storeFolder } from '../../store/open.ts'
+import { replayWholeLog, threadsOption } from '../log/replay.ts'
 import { explain, inSession } from '../session.ts'
 import { type ExitCode, printJson, printText } from '../terminal.ts'
-import { replayWholeLog, threadsOption } from './log-replay.ts'
 import { servedFiles } from './pack.ts'
 
 interface DiffOptions {
