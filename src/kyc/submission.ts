@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { address } from '../management/address.ts'
+import { plainName } from '../management/plain-name.ts'
 
 /** How a person can be verified: by a number at once, by a document later. */
 export const numberIdTypes = ['BVN', 'NIN', 'vNIN'] as const
@@ -86,12 +87,7 @@ export function namesSomebody({ firstName, lastName }: Holder): boolean {
 /** As people write them differently: without marks, case and anything that is no letter. */
 function lettersOf(...names: readonly (string | undefined)[]): string[] {
   return names.flatMap((name = '') => {
-    const letters = name
-      .normalize('NFKD')
-      .toLowerCase()
-      .toUpperCase()
-      .toLowerCase()
-      .replace(/\P{L}/gu, '')
+    const letters = plainName(name).replace(/\P{L}/gu, '')
     return letters === '' ? [] : [letters]
   })
 }

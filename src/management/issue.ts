@@ -7,6 +7,7 @@ import { readCards, shownCard, type WholeCard } from './card.ts'
 import { type Customer, cardsOfCustomer } from './customer.ts'
 import type { MadeNumber } from './number/source.ts'
 import type { Organization } from './organization.ts'
+import { plainName } from './plain-name.ts'
 
 /** What is chosen of a card before it has ids and a number. */
 export interface CardDraft {
@@ -49,12 +50,9 @@ export function draftLike({ card, details }: WholeCard, customer: Customer): Car
 const maxNameChars = 26
 const minNameChars = 2
 
-/** A name in the letters that a card has: capitals, without marks, cut; '' when too little is left. */
+/** A name in the letters that a card has: cut; '' when too little is left. */
 function printedName(name: string): string {
-  const plain = name
-    .normalize('NFKD')
-    .replace(/\p{M}/gu, '')
-    .toUpperCase()
+  const plain = plainName(name)
     .replace(/[^A-Z0-9 .'-]+/g, ' ')
     .replace(/ +/g, ' ')
     .trim()

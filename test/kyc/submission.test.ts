@@ -14,6 +14,8 @@ describe('the name rule', () => {
     ["O'Neil", 'B', 'oneil', 'C'],
     ['Anne-Marie', 'B', 'anne marie', 'C'],
     ['Straße', 'B', 'STRASSE', 'C'],
+    ['Ɗanjuma', 'B', 'DANJUMA', 'C'],
+    ['Łukasz', 'B', 'lukasz', 'C'],
   ]
   it.each(same)('%s %s agrees with %s %s', (first, last, firstName, lastName) => {
     expect(holderFault(person(first, last), { firstName, lastName })).toBeNull()
