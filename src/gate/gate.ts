@@ -228,8 +228,8 @@ function openSlots(
     clock,
     link: engine,
     journal: {
-      append(line) {
-        return journal.append(line).catch((error: Error) => {
+      append(line, withinMs) {
+        return journal.append(line, withinMs).catch((error: Error) => {
           onJournalFailure()
           logFailure(error.message)
           throw error

@@ -13,8 +13,8 @@ export interface EngineLink {
 }
 
 export interface SlotJournal {
-  /** Resolves when the line is flushed; a later line of the same slot replaces it. */
-  append(line: JournalLine): Promise<void>
+  /** Resolves when the line is flushed, in so much time where it is said; a later line of the same slot replaces it. */
+  append(line: JournalLine, withinMs?: number): Promise<void>
   /** The engine has booked it. */
   drop(slot: string): void
 }

@@ -108,7 +108,9 @@ export function createWatchdog(options: WatchdogOptions): Watchdog {
       return
     }
     const leftMs = slot.deadlineMonoMs - options.budgetMs + options.lastCallMs - clock.monoMs()
-    const flushed = !full && (await within(journal.append(line), leftMs > 0 ? leftMs : flushMs))
+    const waitMs = leftMs > 0 ? leftMs : flushMs
+    // What is spoken for before its deadline has more time than the journal gives by itself.
+    const flushed = !full && (await within(journal.append(line, waitMs), waitMs))
     if (!flushed && !isAsk(slot.event)) {
       // Nobody is told anything, so a line that is flushed after all has nothing to follow.
       journal.drop(slot.id)

@@ -1,12 +1,19 @@
-import { describe, expect, it } from 'vitest'
+import * as nodeFs from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import type { CardEvent } from '../../src/domain/record/event.ts'
 import type { Answer } from '../../src/domain/record/event-record.ts'
 import { createDeclines, maxDeclines } from '../../src/gate/declines.ts'
+import { isJournalProblem } from '../../src/gate/journal/error.ts'
+import type { JournalFile, JournalFs } from '../../src/gate/journal/file.ts'
+import { openJournal } from '../../src/gate/journal/journal.ts'
 import type { JournalLine } from '../../src/gate/journal/record.ts'
 import type { Backlog } from '../../src/gate/overload.ts'
 import { createSlots, type Slots } from '../../src/gate/slots.ts'
 import { testEvent } from '../support/engine-world.ts'
 import { collectGarbage } from '../support/garbage.ts'
+import { fastFolder } from '../support/server.ts'
 
 interface Gate {
   readonly slots: Slots
@@ -105,6 +112,25 @@ const approval: Answer = {
   ruleId: '',
   approvedAmountMinor: null,
   rulesVersion: 'test',
+}
+
+/** A disk of which each flush of a journal takes so long. */
+function slowDisk(flushMs: number): JournalFs {
+  async function open(path: string, flags: string, mode?: number): Promise<JournalFile> {
+    const file = await nodeFs.open(path, flags, mode)
+    return {
+      write: (...of) => file.write(...of),
+      async datasync() {
+        await sleep(flushMs)
+        await file.datasync()
+      },
+      sync: () => file.sync(),
+      truncate: (lengthBytes) => file.truncate(lengthBytes),
+      stat: () => file.stat(),
+      close: () => file.close(),
+    }
+  }
+  return { ...nodeFs, open }
 }
 
 /** In a function of its own, so that nothing here refers to the request any more. */
@@ -583,6 +609,40 @@ describe('slots', () => {
     gate.flush()
     expect(await told).toMatchObject({ code: '000', cause: 'deadline' })
     expect(gate.said).toHaveLength(1)
+  })
+
+  it('give what is answered at once the time of the disk that is left until the last call', async () => {
+    const folder = fastFolder()
+    const journal = await openJournal({ folder: folder.path, fs: slowDisk(170) })
+    if (isJournalProblem(journal)) throw new Error(journal.message)
+    onTestFinished(async () => {
+      await journal.close()
+      folder.remove()
+    })
+    const slots = createSlots({
+      clock: systemClock,
+      link: { alive: false, deliver() {}, say() {} },
+      journal,
+      incarnation: 'g',
+      budgetMs: 250,
+      lastCallMs: 350,
+      contractMs: 400,
+      defaultDecisionOf: () => 'approve',
+      maxOpen: 0,
+      trouble: () => '',
+      rulesVersion: () => 'test',
+    })
+    const take = (given: Parameters<typeof testEvent>[0]) =>
+      new Promise<Answer | null>((resolve) => {
+        slots.open(testEvent(given), systemClock.nowMs(), systemClock.monoMs(), (answer) => {
+          resolve(answer)
+          return true
+        })
+      })
+    const taken = [take({ eventId: 'e1' }), take({ eventId: 'e2', requestType: 'Settlement' })]
+    const approved = { code: '000', cause: 'overload' }
+    expect(await Promise.all(taken)).toMatchObject([approved, approved])
+    expect(journal.pending()).toHaveLength(2)
   })
 
   it('keep no line of a default decline that the engine has let go of, unless it may be on its way', async () => {

@@ -77,7 +77,7 @@ export function createJournalModel(disk: Disk, weather: DiskWeather): JournalMod
       const kept = [...disk.lines.keys()].filter((slot) => !disk.unflushedDrops.has(slot))
       return kept.length === 0 && writes.length === 0
     },
-    append(line) {
+    append(line, withinMs = flushTimeoutMs) {
       return new Promise((resolve, reject) => {
         if (crashed) return
         const flushes = random() >= weather.failing
@@ -88,7 +88,7 @@ export function createJournalModel(disk: Disk, weather: DiskWeather): JournalMod
           // The caller no longer counts on it, so it must not be replayed.
           write.dropped = true
           reject(new Error('not flushed in time, says the simulation'))
-        }, flushTimeoutMs)
+        }, withinMs)
         flushNext()
       })
     },

@@ -483,7 +483,8 @@ function withoutUnheardLines(): Planted {
         return heard
       }),
     journal: (journal) => ({
-      append: async (line) => (unheard.has(line.slot) ? undefined : journal.append(line)),
+      append: async (line, withinMs) =>
+        unheard.has(line.slot) ? undefined : journal.append(line, withinMs),
       drop: journal.drop,
     }),
   }

@@ -261,13 +261,13 @@ export function createInstance(name: string, skewMs: number, around: Surrounding
 
   function watchedJournal(of: Omit<Process, 'slots'>): SlotJournal {
     return {
-      append(line) {
+      append(line, withinMs) {
         if (of.dead) return new Promise(() => {})
         const told = storyOf(of, line.slot, line.event)
         told.said = line.said
         told.unwritten = true
         note(line.slot, line.event.eventId, 'journals', line.said.code)
-        const appended = of.journal.append(line)
+        const appended = of.journal.append(line, withinMs)
         appended.then(
           () => {
             told.unwritten = false

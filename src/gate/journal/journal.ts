@@ -26,9 +26,9 @@ export interface Journal {
   /**
    * Resolves when the line is on the disk. Rejects with a JournalError; then the line must not be
    * counted on, and will not be replayed unless we crash before its remains are removed.
-   * A later line of the same slot takes the place of the earlier one.
+   * A later line of the same slot takes the place of the earlier one. Who can wait longer, or not so long, says so.
    */
-  append(line: JournalLine): Promise<void>
+  append(line: JournalLine, withinMs?: number): Promise<void>
   /** Booked: never replay it. Written later and not flushed, because a replay changes nothing. */
   drop(slot: string): void
   /** What must be replayed: on the disk and not dropped, oldest first. */
@@ -48,7 +48,7 @@ interface Opening extends FoundJournal {
 
 export interface JournalOptions {
   readonly folder: string
-  /** An append that is not on the disk by then rejects. */
+  /** An append that is not on the disk by then rejects, unless its writer says another time. */
   readonly flushTimeoutMs?: number
   /** Of the file. Pending lines may take half: the rest is for dropped ones, see `Tail`. */
   readonly maxBytes?: number
@@ -116,10 +116,10 @@ function createJournal(
   })
   let closing: Promise<void> | null = null
 
-  function append(line: JournalLine): Promise<void> {
+  function append(line: JournalLine, withinMs = flushTimeoutMs): Promise<void> {
     if (closing !== null)
       return Promise.reject(new JournalError('closed', '', 'the journal is closed'))
-    const entry = createWaitingLine(line, flushTimeoutMs, giveUp)
+    const entry = createWaitingLine(line, withinMs, giveUp)
     const { length } = entry.record
     if (length > maxPayloadBytes || keptBytes + unflushedBytes + length > maxBytes / 2) {
       entry.answer(new JournalError('full', '', 'too much is pending in the journal'))
