@@ -38,12 +38,15 @@ export function startPackReload(options: PackReloadOptions): PackReload {
   const { engine, metrics, logger } = options
   const waiters: { readonly number: number; readonly tell: () => void }[] = []
   let problem = ''
+  /** Why the engine does not decide by the newest pack that was checked. */
+  let unusable = ''
 
   const rules = startRulesThread({
     settings: options.settings,
     heapMb: options.heapMb,
     onPack(pack, warnings) {
       problem = ''
+      unusable = ''
       metrics().rulesLoaded('loaded')
       for (const warning of warnings) logger.warn({ warning }, 'the pack has a warning')
       engine.setPack(pack)
@@ -51,9 +54,13 @@ export function startPackReload(options: PackReloadOptions): PackReload {
     },
     onUnchanged() {
       const { rulesVersion } = engine
-      if (problem !== '') logger.info({ rulesVersion }, 'the folder has the pack in use again')
-      problem = ''
-      metrics().rules(rulesVersion, true)
+      // The folder has the newest that was checked. It need not be in use: then it is as wrong as it was.
+      const isInUse = unusable === ''
+      if (problem !== '' && isInUse) {
+        logger.info({ rulesVersion }, 'the folder has the pack in use again')
+      }
+      problem = unusable
+      metrics().rules(rulesVersion, isInUse)
     },
     onRefused(refusal) {
       if (rules.pack === null) options.onRefused(refusal)
@@ -93,6 +100,8 @@ export function startPackReload(options: PackReloadOptions): PackReload {
     },
     onEngine(what, refusal) {
       const { rulesVersion } = engine
+      if (problem === unusable) problem = ''
+      unusable = refusal
       if (refusal === '') {
         metrics().rules(rulesVersion, problem === '')
         logger.info({ rulesVersion }, what)
