@@ -1,6 +1,6 @@
 import type { AddFault, Path } from '../document/yaml-document.ts'
 import { decimalsOf } from '../domain/record/currency.ts'
-import { type CardEvent, isAsk } from '../domain/record/event.ts'
+import { type CardEvent, isAsk, type RequestType, requestTypes } from '../domain/record/event.ts'
 import type { Answer } from '../domain/record/event-record.ts'
 import { formatMinor } from '../domain/record/money.ts'
 import { isResponseCode, type ResponseCode, reasonOf } from '../domain/record/response-code.ts'
@@ -21,12 +21,14 @@ export interface AnswerStyle {
 
 export interface AnswerOptions {
   readonly file: AnswerFile
-  /** The decimals of this peer's minor units, where they are not those of ISO 4217. */
-  readonly decimals: Readonly<Record<string, number>>
+  /** The decimals of this peer's minor units in such a message, where they are not those of ISO 4217. */
+  readonly decimalsIn: DecimalsIn
   /** Takes a pointer that a body repeats; the result is its place among the echoes. */
   readonly echo: (pointer: string) => number
   readonly fault: AddFault
 }
+
+type DecimalsIn = (requestType: RequestType) => Readonly<Record<string, number>>
 
 type ReplyOf = [event: CardEvent, answer: Answer, echoes: Echoes]
 type RefusalOf = [refusal: Refusal, echoes: Echoes]
@@ -35,7 +37,7 @@ type RefusalOf = [refusal: Refusal, echoes: Echoes]
 export function createAnswerStyle(options: AnswerOptions): AnswerStyle {
   const { file, fault } = options
   const peerCode = compileCodes(file, fault)
-  const reply = replyPlaceholders(peerCode, options.decimals)
+  const reply = replyPlaceholders(peerCode, options.decimalsIn)
   const refused = refusalPlaceholders(peerCode)
   const path = (...more: Path): Path => ['answer', ...more]
 
@@ -105,11 +107,11 @@ function compileCodes(file: AnswerFile, fault: AddFault): ((code: ResponseCode) 
 
 function replyPlaceholders(
   peerCode: ((code: ResponseCode) => string) | null,
-  decimals: Readonly<Record<string, number>>,
+  decimalsIn: DecimalsIn,
 ): Placeholders<ReplyOf> {
   const text = (read: WriteBody<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'text', read })
   const json = (read: WriteBody<ReplyOf>): Placeholder<ReplyOf> => ({ kind: 'json', read })
-  const theirMinor = minorWriter(decimals)
+  const theirMinor = minorWriter(decimalsIn)
   return {
     decision: text((_, { code }) => (code === '000' ? 'approve' : 'decline')),
     responseCode: text((_, { code }) => code),
@@ -126,11 +128,9 @@ function replyPlaceholders(
     cardId: text(({ cardId }) => cardId),
     currency: text(({ currency }) => currency),
     amount: json(({ amountMinor, currency }) => formatMinor(amountMinor ?? 0, currency)),
-    amountMinor: json(({ amountMinor, currency }) => theirMinor(amountMinor ?? 0, currency)),
+    amountMinor: json((event) => theirMinor(event.amountMinor ?? 0, event)),
     approvedAmount: json((event, answer) => formatMinor(approved(event, answer), event.currency)),
-    approvedAmountMinor: json((event, answer) =>
-      theirMinor(approved(event, answer), event.currency),
-    ),
+    approvedAmountMinor: json((event, answer) => theirMinor(approved(event, answer), event)),
   }
 }
 
@@ -138,14 +138,12 @@ function approved({ amountMinor }: CardEvent, { code, approvedAmountMinor }: Ans
   return code === '000' ? (approvedAmountMinor ?? amountMinor ?? 0) : 0
 }
 
-function minorWriter(
-  decimals: Readonly<Record<string, number>>,
-): (minor: number, currency: string) => string {
-  const theirs = new Map(Object.entries(decimals))
-  if (theirs.size === 0) return String
-  return (minor, currency) => {
+function minorWriter(decimalsIn: DecimalsIn): (minor: number, event: CardEvent) => string {
+  const names = Object.keys(requestTypes) as RequestType[]
+  const theirs = new Map(names.map((name) => [name, new Map(Object.entries(decimalsIn(name)))]))
+  return (minor, { requestType, currency }) => {
     const ours = decimalsOf(currency)
-    const shift = (theirs.get(currency) ?? ours) - ours
+    const shift = (theirs.get(requestType)?.get(currency) ?? ours) - ours
     if (shift >= 0) return minor === 0 ? '0' : String(minor) + '0'.repeat(shift)
     // Never more than was approved.
     return String(Math.floor(minor / 10 ** -shift))

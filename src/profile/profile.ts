@@ -196,8 +196,13 @@ function readAnswers(
     if (!echoed.includes(pointer)) echoed.push(pointer)
     return echoed.indexOf(pointer)
   }
-  const decimals = content?.fields.amount.decimals ?? {}
-  return createAnswerStyle({ file, decimals, echo, fault })
+  /** An answer counts as its message did: another mapping of the amount may have other decimals. */
+  const decimalsIn = (requestType: RequestType) => {
+    const own = content?.overrides[requestType]?.amount
+    const amount = own?.unit === 'minor' ? own : content?.fields.amount
+    return amount?.decimals ?? {}
+  }
+  return createAnswerStyle({ file, decimalsIn, echo, fault })
 }
 
 function compile(

@@ -1007,6 +1007,31 @@ describe('the language', () => {
     )
   })
 
+  it('counts in an answer as the message did, where requestTypes have other minor units', () => {
+    const minor = (decimals: string) =>
+      `{ pointer: /amount, unit: minor, decimals: { ${decimals} } }`
+    const text = small
+      .replace('amount: { pointer: /amount, unit: minor }', `amount: ${minor('ISK: 2')}`)
+      .replace(
+        'answer:\n',
+        `overrides:\n  Authorization: { amount: ${minor('UGX: 2')} }\nanswer:\n`,
+      )
+      .replace('approve: {', 'approve: { body: { m: "{{approvedAmountMinor}}" } }\n  partial: {')
+    const { renderReply, read } = loadProfile(fileOf(text, 'minor.yaml'))
+    const said = (given: object) => {
+      const { event, echoes } = read(Buffer.from(JSON.stringify({ ...body, ...given })))
+      return [
+        (event as CardEvent).amountMinor,
+        renderReply(event as CardEvent, answer(), echoes).body,
+      ]
+    }
+    expect(said({ currency: 'UGX' })).toEqual([15, '{"m":1500}'])
+    expect(said({ currency: 'ISK' })).toEqual([1500, '{"m":1500}'])
+    const undone = { kind: 'undo', amount: '1500' }
+    expect(said({ ...undone, currency: 'ISK' })).toEqual([15, '{"m":1500}'])
+    expect(said({ ...undone, currency: 'UGX' })).toEqual([1500, '{"m":1500}'])
+  })
+
   it('tells all that is wrong with a body', () => {
     const { card: _, ...rest } = body
     expect(refusal(profile, { ...rest, id: '', amount: '-1', at: 'soon' })).toMatchObject({
