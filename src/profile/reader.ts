@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CardEvent, RequestType } from '../domain/record/event.ts'
+import { type CardEvent, type RequestType, requestTypes } from '../domain/record/event.ts'
 import { isId } from '../wire/field-shape.ts'
 import { isJsonObject, isJsonProblem, parseJson } from '../wire/json.ts'
 import type { Refusal } from '../wire/refusal.ts'
@@ -32,7 +32,7 @@ export function createProfileReader(
   function refuse(
     found: Found | null,
     faults: readonly Fault[],
-    about: 'ask' | 'advice' = 'ask',
+    about: Refusal['about'] = 'ask',
   ): Refusal {
     const idAt = ({ read }: TextField): string => {
       const given = found === null ? '' : (read(found) ?? '')
@@ -50,6 +50,8 @@ export function createProfileReader(
     }
   }
 
+  /** Of a body that cannot be read nobody knows whether money has moved: then it gets no receipt. */
+  const unread = refuse(null, [], mayBeAdvice(options.choice) ? 'request' : 'ask')
   const readers = new Map<RequestType, ReadFields>()
   const choose = compileChoice(plan, options.choice, (requestType) => {
     const known = readers.get(requestType)
@@ -82,15 +84,24 @@ export function createProfileReader(
   return (bytes, headers = {}) => {
     const body = parseJson(bytes)
     if (isJsonProblem(body)) {
-      const problem = `not JSON: ${body.problem} at byte ${body.offsetBytes}`
-      return { event: refuse(null, [['', problem]]), echoes: noEchoes }
+      const message = `not JSON: ${body.problem} at byte ${body.offsetBytes}`
+      return { event: { ...unread, message }, echoes: noEchoes }
     }
     if (!isJsonObject(body)) {
-      const event = refuse(null, [['', 'the body must be a JSON object']])
-      return { event, echoes: noEchoes }
+      return { event: { ...unread, message: 'the body must be a JSON object' }, echoes: noEchoes }
     }
     const found = plan.find(body, headers)
     const event = readFound(found)
     return { event, echoes: echoed.length === 0 ? noEchoes : repeat(found, echoed) }
   }
+}
+
+/** Whether any message that the peer sends is an advice. */
+function mayBeAdvice(choice: Choice): boolean {
+  if ('map' in choice) {
+    const { map, otherwise } = choice
+    return [...map.values(), ...(otherwise === null ? [] : [otherwise])].some(mayBeAdvice)
+  }
+  const { target } = choice
+  return Object.hasOwn(requestTypes, target) && requestTypes[target as RequestType] === 'advice'
 }

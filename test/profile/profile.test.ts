@@ -665,6 +665,16 @@ describe('every profile', () => {
     }
   })
 
+  it('takes no receipt of what is not JSON: it may have been a capture', () => {
+    const capture = JSON.stringify(example('stripe-issuing.capture'))
+    const halved = capture.replace('"MERCADO', '"\\ud83dMERCADO')
+    expect(halved).not.toBe(capture)
+    for (const name of names) {
+      const refused = refusal(shipped(name), Buffer.from(halved))
+      expect(shipped(name).renderRefusal(refused, []).status).toBe(400)
+    }
+  })
+
   it('keeps the status of a stranger, and of what went wrong on our side', () => {
     for (const name of names) {
       for (const status of [400, 401, 404, 413, 503] as const) {
@@ -1030,6 +1040,16 @@ describe('the language', () => {
     const undone = { kind: 'undo', amount: '1500' }
     expect(said({ ...undone, currency: 'ISK' })).toEqual([15, '{"m":1500}'])
     expect(said({ ...undone, currency: 'UGX' })).toEqual([1500, '{"m":1500}'])
+  })
+
+  it('declines what is not JSON as what cannot be read else, where only asks are sent', () => {
+    const text = small
+      .replace('map: { buy: Authorization, undo: Reversal }', 'map: { buy: Authorization }')
+      .replace('refuse: {', 'refuse: { status: 200,')
+    const asking = loadProfile(fileOf(text, 'asking.yaml'))
+    expect(asking.renderRefusal(refusal(asking, Buffer.from('{')), []).status).toBe(200)
+    const telling = loadProfile(fileOf(small.replace('refuse: {', 'refuse: { status: 200,')))
+    expect(telling.renderRefusal(refusal(telling, Buffer.from('[]')), []).status).toBe(400)
   })
 
   it('tells all that is wrong with a body', () => {
