@@ -221,8 +221,10 @@ export function compileFields(
 }
 
 /** A name that is too long is cut, and one that is no text is none: a payment does not hang on it. */
-function forPeople(name: string | undefined): string {
-  return name === undefined ? '' : printable(name.slice(0, maxTextChars))
+function forPeople(name = ''): string {
+  if (name.length <= maxTextChars) return printable(name)
+  // Half of a pair is no text: who reads JSON by the letter would refuse all that it stands in.
+  return printable(name.slice(0, maxTextChars).replace(/[\ud800-\udbff]$/, ''))
 }
 
 const country: Shape = {

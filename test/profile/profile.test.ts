@@ -1042,6 +1042,13 @@ describe('the language', () => {
     expect(said({ ...undone, currency: 'UGX' })).toEqual([1500, '{"m":1500}'])
   })
 
+  it('cuts a long name between two characters, and not within one', () => {
+    const shop = [{ ...body.shop[0], name: `${'x'.repeat(199)}\u{1f600} of` }]
+    expect(read(profile, { ...body, shop }).merchant.name).toBe('x'.repeat(199))
+    const even = [{ ...body.shop[0], name: `${'x'.repeat(198)}\u{1f600}` }]
+    expect(read(profile, { ...body, shop: even }).merchant.name).toBe(`${'x'.repeat(198)}\u{1f600}`)
+  })
+
   it('declines what is not JSON as what cannot be read else, where only asks are sent', () => {
     const text = small
       .replace('map: { buy: Authorization, undo: Reversal }', 'map: { buy: Authorization }')
