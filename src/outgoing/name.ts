@@ -20,6 +20,8 @@ const maxKept = 1_000
 const queryMs = 2_000
 const tries = 2
 const maxDomains = 6
+/** A name server may tell thousands, which whoever owns the name chooses: each call would judge all of them. */
+const maxFound = 32
 
 /**
  * Asks the name servers by itself: the system's own resolver would keep threads that the journal is
@@ -39,7 +41,7 @@ export function createResolver(
     for (const name of namesOf(host, domainsIn(resolver))) {
       try {
         const found = await sources.query(name, resolver)
-        if (found.length > 0) return found
+        if (found.length > 0) return found.slice(0, maxFound)
       } catch (error) {
         trouble = error
       }

@@ -66,6 +66,15 @@ describe('a name', () => {
     expect(asked.slice(4)).toEqual(['kyc.'])
   })
 
+  it('has 32 addresses at most, those of IPv4 first, however many its owner tells', async () => {
+    const found = [
+      ...Array.from({ length: 4_000 }, (_, i) => `192.0.${i >> 8}.${i & 255}`),
+      ...Array.from({ length: 2_000 }, (_, i) => `2001:db8::${i.toString(16)}`),
+    ]
+    const { resolve } = open({ known: { 'many.example': found } })
+    expect(await resolve('many.example')).toEqual(found.slice(0, 32))
+  })
+
   it('that the name servers fail to tell says so', async () => {
     const known = { 'hooks.example': new Error('the name servers do not tell it') }
     const { resolve } = open({ resolver: search, known })
