@@ -261,10 +261,13 @@ function exchange(
       else reject(new Failed('unreachable', detail))
     })
     request.once('response', resolve)
+    request.once('upgrade', (_answer, socket) => {
+      reject(new Failed('unreachable', 'it changes the protocol'))
+      socket.destroy()
+    })
     let early = 0
     request.on('information', () => {
-      early++
-      if (early > maxEarlyAnswers) request.destroy(new Error('it never comes to its answer'))
+      if (++early > maxEarlyAnswers) request.destroy(new Error('it never comes to its answer'))
     })
     request.end(body)
   })

@@ -95,6 +95,18 @@ describe('a call of another server', () => {
     expect(outgoing.open).toBe(0)
   })
 
+  it('ends at once where the other side changes the protocol', async () => {
+    const { port } = await serveCalls(({ socket }) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n')
+    })
+    const { get, outgoing } = openOutgoing()
+    for (let i = 0; i < 2; i++) {
+      const answer = await get(`http://127.0.0.1:${port}/`)
+      expect(answer).toMatchObject({ fault: 'unreachable', detail: 'it changes the protocol' })
+    }
+    expect(outgoing.open).toBe(0)
+  })
+
   it('is refused beyond so many at once', async () => {
     const { port } = await serveCalls(() => {})
     const { get } = openOutgoing({ maxCalls: 2 })
