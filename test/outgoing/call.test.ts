@@ -151,6 +151,17 @@ describe('a call of another server', () => {
     expect(await get(`http://two.example:${port}/`)).toMatchObject({ body: 'there' })
   })
 
+  it('is not made to the next address where the one before has had it: it may be done', async () => {
+    let calls = 0
+    const { port } = await serveCalls(({ socket }) => {
+      calls++
+      socket.destroy()
+    })
+    const { post } = openOutgoing({ resolve: async () => ['127.0.0.1', '127.0.0.1'] })
+    expect(await post(`http://two.example:${port}/`, '{}')).toMatchObject({ fault: 'unreachable' })
+    expect(calls).toBe(1)
+  })
+
   it('tells what stood against it', async () => {
     const { get } = openOutgoing({ resolve: async () => Promise.reject(new Error('no such name')) })
     expect(await get('https://nobody.example/')).toMatchObject({

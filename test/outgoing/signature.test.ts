@@ -44,6 +44,8 @@ describe('a signed message', () => {
     }
     expect(isSignedBy(bytes, headers, body, atMs + 299_000)).toBe(true)
     expect(isSignedBy(bytes, headers, body, atMs + 301_000)).toBe(false)
+    expect(isSignedBy(bytes, headers, body, atMs - 299_000)).toBe(true)
+    expect(isSignedBy(bytes, headers, body, atMs - 301_000)).toBe(false)
     expect(isSignedBy(bytes, headers, `${body} `, atMs)).toBe(false)
     expect(isSignedBy(randomBytes(32), headers, body, atMs)).toBe(false)
     expect(isSignedBy(bytes, { ...headers, 'webhook-signature': undefined }, body, atMs)).toBe(
