@@ -91,6 +91,39 @@ it.each(['another instance sends for the endpoint', 'it stops'])(
   },
 )
 
+it('gives up once what waits for an endpoint that is gone, also where it stays in the index', async () => {
+  const { store } = await open(1, 1)
+  const { range } = store
+  store.range = async (...of) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    return range(...of)
+  }
+  let given = 0
+  const dispatcher = createDispatcher({
+    store,
+    clock: { nowMs: () => nowMs, monoMs: () => 0 },
+    courier: {
+      deliver: () => Promise.reject(new Error('nothing is sent')),
+      async giveUp() {
+        given++
+      },
+      remember() {},
+      ping: () => Promise.reject(new Error('nothing is tested')),
+    },
+    endpointOf: async () => null,
+    endpointNow: async () => null,
+    owns: () => true,
+    onResult() {},
+    onTrouble() {},
+  })
+  onTestFinished(dispatcher.stop)
+  for (let i = 0; i < 3; i++) {
+    await dispatcher.look()
+    await turns()
+  }
+  expect(given).toBe(1)
+})
+
 it('rests twice as long after each failure in a row, up to 4 s, and anew after a success', async () => {
   const { world, begun, dispatcher } = await open(1, 20)
   const restAfter = async (succeeded: boolean) => {

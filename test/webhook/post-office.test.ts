@@ -122,6 +122,17 @@ describe('an event', () => {
     expect(await eventsOf(world)).toHaveLength(2)
   })
 
+  it('that is kept no more, as the log of a store that was restored may tell, is not made, and those beside it are sent', async () => {
+    const world = openWebhooks()
+    await world.addEndpoint('https://a.example/')
+    world.receivers.set('https://a.example/', () => answered(200))
+    const told = [happened(1, startMs - 40 * dayMs), happened(2)]
+    await world.office.recorder.record(told, startMs)
+    await world.settle()
+    expect(world.calls.map(({ call }) => JSON.parse(call.body!).sequence)).toEqual([2])
+    expect((await eventsOf(world)).map(({ atMs }) => atMs)).toEqual([startMs])
+  })
+
   it('is signed with the old secret too for a day after a new one was made', async () => {
     const world = openWebhooks()
     const old = await world.addEndpoint('https://a.example/')
