@@ -197,6 +197,17 @@ describe('windows over several cards', () => {
     expect(await deskOn(state).value('M1')).toMatchObject({ sumMinor: 100, count: 1 })
   })
 
+  it('are written once the store is back, and what was counted since then, too', async () => {
+    const state = createMemoryState()
+    const { desk, failing, count } = deskOn(state, { faults: true })
+    count('M1')
+    await desk.stop()
+    count('M1')
+    failing.now = false
+    await desk.stop()
+    expect(await deskOn(state).value('M1')).toMatchObject({ sumMinor: 200, count: 2 })
+  })
+
   it('tell of what is no trouble of the store, and do not try the same again', async () => {
     const { desk, aggregates, told, count } = deskOn(createMemoryState())
     const change = vi.spyOn(aggregates, 'change').mockRejectedValue(new TypeError('a bug'))
