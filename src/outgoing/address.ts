@@ -33,6 +33,7 @@ const mapped = new BlockList()
 mapped.addSubnet('::ffff:0:0', 96, 'ipv6')
 /** No network that is allowed covers these: a cloud gives its machines' credentials away there. */
 const linkLocal = listOf(['169.254.0.0/16', 'fe80::/10'])
+const cloudOwn = listOf(['168.63.129.16/32', 'fd00:ec2::254/128', 'fd20:ce::254/128'])
 const loopback = listOf(['127.0.0.0/8', '::1/128'])
 const special = listOf([...specialIpv4, ...specialIpv6])
 const publicRange = listOf(['0.0.0.0/0', ...publicIpv6])
@@ -62,6 +63,7 @@ export function createAddressPolicy(networks: readonly string[], sandbox: boolea
 
   function judge(address: string): string {
     if (holds(linkLocal, address)) return 'it is link-local'
+    if (holds(cloudOwn, address)) return 'a cloud keeps it for its own machines'
     if (holds(loopback, address) && sandbox) return ''
     if (holds(allowed, address)) return ''
     return isPublic(address) ? '' : 'it is no public address, and in none of WEBHOOK_NETWORKS'

@@ -52,6 +52,11 @@ describe('an address that a webhook leads to', () => {
     expect(allows('fd00::7')).toBe('')
     expect(allows('192.168.1.1')).not.toBe('')
     expect(allows('169.254.169.254')).not.toBe('')
+    // Where clouds tell their machines' credentials outside of what is link-local.
+    for (const one of ['fd00:ec2::254', 'fd20:ce::254', '168.63.129.16']) {
+      expect(allows(one), one).toBe('a cloud keeps it for its own machines')
+    }
+    expect(allows('fd00:ec2::255')).toBe('')
     expect(allows('fe80::1')).not.toBe('')
     expect(allows('::ffff:192.168.1.1')).not.toBe('')
   })
