@@ -55,6 +55,9 @@ async function endOld(id: string, session: Session): Promise<ExitCode> {
     return sayRefused(`${id} is not among those on their way that can be read: see arbiter damaged`)
   }
   if (ended === 'young') return sayRefused(`${id} is not 30 days old: a server finishes it`)
+  if (ended === 'opening') {
+    return sayRefused(`a server may still be opening the card of ${id}: repeat in an hour`)
+  }
   if (ended === 'forgotten') {
     return sayRefused(`nobody knows any more whether ${id} arrived: see arbiter show transfer`)
   }

@@ -17,14 +17,26 @@ export interface TakeBackOptions {
 
 /**
  * unknown: nothing of that id is on its way. hidden: it may be one of those that cannot be read. young: servers finish
- * it by themselves. forgotten: its destination keeps no word any more of whether it has arrived.
+ * it by themselves. opening: one may still be opening its card. forgotten: its destination keeps no word any more of
+ * whether it has arrived.
  */
-type TakenBack = 'unknown' | 'hidden' | 'young' | 'forgotten' | 'done' | 'takenBack' | 'gone'
+type TakenBack =
+  | 'unknown'
+  | 'hidden'
+  | 'young'
+  | 'opening'
+  | 'forgotten'
+  | 'done'
+  | 'takenBack'
+  | 'gone'
 
 const tooOld: DestinationRefusal = {
   condition: 'changedMeanwhile',
   detail: 'it was on its way for more than 30 days, and a person took it back',
 }
+
+/** No clock that is believed is so late, and no command so long on its way. */
+const openedWithinMs = 3_600_000
 
 /** Ends a transfer that no server credits any more: its money goes back, unless it had arrived. */
 export async function takeBack(id: string, options: TakeBackOptions): Promise<TakenBack> {
@@ -34,8 +46,14 @@ export async function takeBack(id: string, options: TakeBackOptions): Promise<Ta
   if (isCreditable(transfer, nowMs())) return 'young'
   if (isPassed(inboxPlace(transfer).group, nowMs())) return 'forgotten'
   const change = createSides(options)
-  // The destination's refusal comes first: a credit that is still on its way finds it.
-  const verdict = await createLostSteps(change, nowMs).refuse(transfer, tooOld)
+  const lost = createLostSteps(change, nowMs)
+  // An account that it would open has no place for a refusal: nobody may credit it any more by any clock instead.
+  const isUnopened = Boolean(transfer.opening?.account) && (await lost.hear(transfer)) === null
+  if (isUnopened && isCreditable(transfer, nowMs() - openedWithinMs)) return 'opening'
+  // Else the destination's refusal comes first: a credit that is still on its way finds it.
+  const verdict = isUnopened
+    ? ({ state: 'refused', refusal: tooOld } as const)
+    : await lost.refuse(transfer, tooOld)
   return (await createTransferSteps(change, nowMs).close(transfer, verdict)).state
 }
 
