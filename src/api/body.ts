@@ -26,13 +26,27 @@ interface GivenBody {
   readonly body: Plain
 }
 
+/** As many as a body of the usual size can have: of a larger one only texts are long, such as pictures. */
+const maxCommas = 65_536
+const comma = 0x2c
+
 /** An empty body is an empty object: some operations have nothing to say. */
 export function readBody(bytes: Buffer): GivenBody | Refused {
   if (bytes.length === 0) return { body: {} }
+  // Reading millions of values would keep all other calls waiting for seconds.
+  if (hasTooMany(bytes)) return refuse('bodyMalformed', 'the body has too many values')
   const value = parseJson(bytes)
   if (!isJsonProblem(value)) return { body: plainOf(value) }
   const { problem, offsetBytes } = value
   return refuse('bodyMalformed', `the body is not JSON: ${problem} at byte ${offsetBytes}`)
+}
+
+function hasTooMany(bytes: Buffer): boolean {
+  let count = 0
+  for (let at = bytes.indexOf(comma); at >= 0; at = bytes.indexOf(comma, at + 1)) {
+    if (++count > maxCommas) return true
+  }
+  return false
 }
 
 /** As many as a double keeps, whatever they are. */

@@ -141,3 +141,10 @@ describe('the payload of a call', () => {
     expect(readBody(Buffer.alloc(0))).toEqual({ body: {} })
   })
 })
+
+it('a body has as many values as one of the usual size can have, and is not read when it has more', () => {
+  const listOf = (values: number) => Buffer.from(`{"x":[${'1,'.repeat(values - 1)}1]}`)
+  expect(readBody(listOf(65_537))).toMatchObject({ body: { x: { length: 65_537 } } })
+  const refused = { condition: 'bodyMalformed', detail: 'the body has too many values' }
+  expect(readBody(listOf(65_538))).toMatchObject(refused)
+})
