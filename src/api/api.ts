@@ -7,6 +7,7 @@ import { createSecretBox } from '../management/secret-box.ts'
 import type { KeptTransfers } from '../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { createCallerAuthentication } from './authentication.ts'
+import { createShortHash } from './body.ts'
 import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
@@ -91,6 +92,7 @@ export function createApi(
       sandbox,
     }),
     references,
+    shortHash: createShortHash(first!),
     token: { clients, tokens, clock },
     tls,
     clock,

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHmac, hash, hkdfSync } from 'node:crypto'
 import {
   isJsonNumber,
   isJsonObject,
@@ -79,8 +79,19 @@ export function bodyText(body: unknown): string {
 const keptHashBytes = 9
 
 /** What is kept of a payload's hash, for a day, to tell a retry from another call. */
-export function shortHash(hash: string): string {
-  return Buffer.from(hash, 'hex').subarray(0, keptHashBytes).toString('base64url')
+export type ShortHash = (hash: string, hasIdentity: boolean) => string
+
+/**
+ * Where the payload has an identity number, and most of the rest is known, whoever has the store could try all numbers:
+ * of such a payload only a hash with a key is kept.
+ */
+export function createShortHash(key: Buffer): ShortHash {
+  const hashing = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), 'arbiter/payload/v1', 32))
+  return (given, hasIdentity) => {
+    const bytes = Buffer.from(given, 'hex')
+    const kept = hasIdentity ? createHmac('sha256', hashing).update(bytes).digest() : bytes
+    return kept.subarray(0, keptHashBytes).toString('base64url')
+  }
 }
 
 /**

@@ -53,6 +53,8 @@ export interface Route<
   readonly body: B
   readonly data: D
   readonly maxBodyBytes?: number
+  /** Its body may have the identity number of somebody. */
+  readonly hasIdentity?: true
   /** A POST that only reads counts as a GET for its Reference. What does not read has its effect by `Effects`. */
   readonly reads: boolean
   /** What it may be refused for, beyond what every call may and what its fields say. */

@@ -1,12 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, vi } from 'vitest'
+import { type Plain, payloadHash } from '../../src/api/body.ts'
 import { indexes, kycAggregate } from '../../src/engine/format/layout.ts'
 import { createIdentityHashes, readIdentity } from '../../src/kyc/identity.ts'
 import { imageKeys, readImages } from '../../src/kyc/image.ts'
 import { readKyc, submissionOf } from '../../src/kyc/kyc.ts'
 import { rewrapKycs } from '../../src/kyc/rewrap.ts'
 import { readCustomer } from '../../src/management/customer.ts'
+import { decodeReference } from '../../src/management/reference-record.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { readWebhookSecret, signedHeaders } from '../../src/outgoing/signature.ts'
 import { type Command, type Store, StoreError } from '../../src/store/port.ts'
@@ -85,6 +87,34 @@ async function countCustomers(store: Store): Promise<number> {
 }
 
 describe('a person with a number', () => {
+  it('cannot be found by trying all numbers on what is kept of its calls', async () => {
+    const { call, store } = await openWorld()
+    const bodies = {
+      '/kyc/individual': person('22200000100'),
+      '/kyc/business': business('RC1230100'),
+      '/kyc/status': { kycToken: '22200000100' },
+    }
+    for (const [path, body] of Object.entries(bodies)) await call('POST', path, body)
+    await call('POST', '/cards/retail', { customerId: 'nobody' })
+    const kept = new Map<string, string>()
+    for await (const page of store.scan()) {
+      for (const one of page) {
+        if (one.kind !== 'child' || !one.group.startsWith('r@')) continue
+        const { path, hash } = decodeReference(one.value)
+        kept.set(path, hash)
+      }
+    }
+    const plain = (path: string, body: Plain) =>
+      Buffer.from(payloadHash('POST', `/api/v1${path}`, body), 'hex')
+        .subarray(0, 9)
+        .toString('base64url')
+    expect(kept.get('/api/v1/cards/retail')).toBe(plain('/cards/retail', { customerId: 'nobody' }))
+    for (const path of ['/kyc/individual', '/kyc/business', '/kyc/status'] as const) {
+      expect(kept.get(`/api/v1${path}`), path).toMatch(/^[\w-]{12}$/)
+      expect(kept.get(`/api/v1${path}`), path).not.toBe(plain(path, bodies[path] as Plain))
+    }
+  })
+
   it('is approved at once, and stays one customer', async () => {
     const { call, store, answered } = await openWorld()
     const first = await call('POST', '/kyc/individual', person('22200000100'))

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createCallerAuthentication } from '../../src/api/authentication.ts'
+import { createShortHash } from '../../src/api/body.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
 import type { ApiContext, RelayTarget } from '../../src/api/context.ts'
 import { createCursors } from '../../src/api/cursor.ts'
@@ -180,6 +181,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       isShared: options.state !== undefined,
       ofReads: true,
     }),
+    shortHash: createShortHash(key),
     outside,
     token: { clients, tokens, clock },
     tls: null,

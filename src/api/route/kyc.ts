@@ -81,6 +81,7 @@ function submissionRoutes({ effects, outside }: ApiContext): readonly Route[] {
       body: z.object({ clientReference, individualKyc }),
       data: kycData,
       maxBodyBytes,
+      hasIdentity: true,
       reads: false,
       refusals: [
         'dateMalformed',
@@ -113,6 +114,7 @@ function submissionRoutes({ effects, outside }: ApiContext): readonly Route[] {
       query: nothing,
       body: z.object({ clientReference, businessKyc }),
       data: kycData,
+      hasIdentity: true,
       reads: false,
       refusals: ['notPermitted'],
       async handle(call) {
@@ -157,6 +159,7 @@ function statusRoutes({ store, outside }: ApiContext): readonly Route[] {
         kycToken: kycToken.describe('Or the BVN, NIN or vNIN that was verified'),
       }),
       data: kycData,
+      hasIdentity: true,
       reads: true,
       refusals: ['recordUnknown'],
       handle: async (call) => {
