@@ -108,7 +108,10 @@ export function noWallet(currency: string): Refused {
   return refuse('currencyNotSupported', `the organization has no wallet in ${currency}`)
 }
 
-/** null when a wallet has the amount. An imported card may be in a currency that nobody can fund a wallet in. */
+/**
+ * null when a wallet has the amount, and nothing is had by one below zero, too. An imported card may be in a currency
+ * that nobody can fund a wallet in.
+ */
 export function walletCovers(
   { wallet }: SideView,
   amountMinor: number,
@@ -117,7 +120,7 @@ export function walletCovers(
 ): Refused | null {
   if (wallet === null) throw new Error('the source is no wallet')
   const { balanceMinor } = wallet
-  if (amountMinor <= balanceMinor) return null
+  if (amountMinor === 0 || amountMinor <= balanceMinor) return null
   if (!currencies.includes(currency)) return noWallet(currency)
   const has = formatMinor(balanceMinor, currency)
   return refuse('fundsMissing', `the wallet has ${has} ${currency}`)

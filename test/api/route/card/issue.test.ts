@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { walletAggregate } from '../../../../src/engine/format/layout.ts'
 import { readCard } from '../../../../src/management/card.ts'
 import { setCustomerSuspended } from '../../../../src/management/customer.ts'
 import type { NumberSource } from '../../../../src/management/number/source.ts'
 import { setOrganization } from '../../../../src/management/organization.ts'
+import { decodeWallet } from '../../../../src/management/wallet.ts'
 import type { ApiWorldOptions } from '../../../support/api-world.ts'
 import { openCardApi } from '../../../support/card-world.ts'
 
@@ -40,6 +42,25 @@ const issue = (api: Pick<Api, 'send'>, kind: Kind, more: object = {}, reference?
 
 const without = (kind: Kind, field: string) =>
   Object.fromEntries(Object.entries(kinds[kind][1]).filter(([name]) => name !== field))
+
+it('what needs no money is issued also by a wallet below zero, as a store that lost a debit leaves it', async () => {
+  const api = await openIssueApi()
+  await api.aggregates.change({
+    aggregate: walletAggregate('org-1', 'USD'),
+    decide({ root }) {
+      const short = { ...decodeWallet(root!), balanceMinor: -500 }
+      return { result: null, write: { root: JSON.stringify(short) } }
+    },
+  })
+  for (const kind of ['retail', 'corporate', 'shared'] as const) {
+    expect((await issue(api, kind)).said, kind).toBe('200 000')
+  }
+  for (const kind of ['lite', 'own'] as const) {
+    expect((await issue(api, kind)).said, kind).toBe('422 116')
+  }
+  const [wallet] = (await api.send('GET', '/wallets')).data.items
+  expect(wallet).toMatchObject({ currency: 'USD', balance: -5 })
+})
 
 describe('a card is issued', () => {
   it.each<readonly [Kind, object]>([
