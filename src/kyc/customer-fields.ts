@@ -1,4 +1,4 @@
-import type { CustomerFields } from '../management/customer.ts'
+import { type CustomerFields, maxCustomerName } from '../management/customer.ts'
 import type { Kyc } from './kyc.ts'
 import type { Verdict } from './provider.ts'
 import type { Submission } from './submission.ts'
@@ -20,9 +20,16 @@ export function verifiedCustomer(
   const { firstName, middleName, lastName } = submission.individualKyc
   const given = [firstName, middleName, lastName].filter((part) => part !== undefined)
   const held = [holder?.firstName, holder?.lastName].filter((part) => part !== undefined)
-  const name = (given.length > 0 ? given : held).join(' ').trim() || clientReference
+  const name = keptName((given.length > 0 ? given : held).join(' ')) || clientReference
   const contact = { address, email, phoneNumber }
   return { ...base, type: 'individual', name, idType, ...lastFour(idNumber), ...contact }
+}
+
+/** As an import takes it: three names are longer together, and a provider may say anything of a holder. */
+function keptName(name: string): string {
+  const cut = name.trim().slice(0, maxCustomerName)
+  // The second half of a character may have been cut off, too.
+  return cut.replace(/\s*[\p{Cc}\p{Cs}]+\s*/gu, ' ').trim()
 }
 
 function lastFour(number: string): { idLast4?: string } {

@@ -20,12 +20,14 @@ import type { ManagementResult } from './organization.ts'
 
 const id = z.string().regex(/^[\x20-\x7e]{1,64}$/, '1 to 64 printable ASCII characters')
 
+export const maxCustomerName = 180
+
 /** What is told of a customer when it is made: a KYC result, or a row of an import. */
 export const customerFields = z.strictObject({
   customerId: id,
   organizationId: id,
   type: z.enum(customerTypes),
-  name: filledText(180),
+  name: filledText(maxCustomerName),
   /** As the business names it; need not be unique. */
   clientReference: filledText(64).optional(),
   email: filledText(254).optional(),
