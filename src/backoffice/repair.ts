@@ -8,15 +8,12 @@ import { accountCodec, eventCodec } from '../engine/format/codec.ts'
 import { encodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
-  chargeSortKey,
   directoryKey,
   eventKeyAt,
-  indexes,
   strayAggregate,
 } from '../engine/format/layout.ts'
 import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { decodePlace, nameOfRecord, rootOf } from '../engine/quarantine/damage.ts'
-import { dueSortKey } from '../engine/writes.ts'
 import {
   type Command,
   type IndexEntryPut,
@@ -27,6 +24,7 @@ import {
 } from '../store/port.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { lostDues } from './store-check.ts'
+import { pendingSince, placesOfTransaction } from './transaction-place.ts'
 import { recordsOf } from './verify.ts'
 
 export interface RepairOptions {
@@ -202,21 +200,6 @@ function emptyCommand(aggregate: string, newVersion: string): Command {
   return { aggregate, expectedVersion: null, newVersion, root: '', ...noChange }
 }
 
-const chargesPerRead = 500
-
-/** Since when charges are pending stands in their list alone; the oldest is taken first. */
-async function pendingSince(store: Store, accountId: string): Promise<Map<string, string>> {
-  const since = new Map<string, string>()
-  const prefix = `${accountId}\n`
-  for (let after = prefix; ; ) {
-    const page = await store.range(indexes.charges, after, chargesPerRead)
-    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
-    for (const { sortKey, value } of own) since.set(sortKey, value)
-    if (own.length < chargesPerRead) return since
-    after = own.at(-1)!.sortKey
-  }
-}
-
 function commandOf(
   aggregate: string,
   book: MemoryBook,
@@ -232,13 +215,7 @@ function commandOf(
   if (account.postedMinor < 0) index.push(...negative)
   for (const record of book.transactions.values()) {
     if (isAlias(record)) continue
-    if (record.chargePendingMinor > 0) {
-      const place = chargeSortKey(account.accountId, record)
-      const value = since.get(place) ?? String(record.lastEventAtMs)
-      index.push({ index: indexes.charges, sortKey: place, value })
-    }
-    if (record.dueAtMs === 0) continue
-    index.push({ index: indexes.due, sortKey: dueSortKey(account.accountId, record), value: '' })
+    index.push(...placesOfTransaction(account.accountId, record, since))
   }
   return {
     ...emptyCommand(aggregate, newVersion()),

@@ -103,13 +103,13 @@ export async function lostDues(
   return [...lost.values()]
 }
 
-/** A transaction that somebody looks at again at a time, such as when its hold expires; null where it is none. */
-export function dueIn(record: StoreRecord): Transaction | null {
+/** A transaction of an account; null where it is none, or cannot be read. */
+export function transactionIn(record: StoreRecord): Transaction | null {
   if (record.kind !== 'child' || record.group !== 't' || !record.aggregate.startsWith('a:')) {
     return null
   }
   const found = unlessUnreadable(() => transactionCodec.decode(record.value))
-  return found === null || isAlias(found) || found.dueAtMs === 0 ? null : found
+  return found === null || isAlias(found) ? null : found
 }
 
 /** What has lost its place in a list: nobody would go on with it, or find it. */
@@ -122,13 +122,15 @@ export interface PlaceCheck {
 
 export function createPlaceCheck(): PlaceCheck {
   const missing = new Map(workIndexes.map((index) => [index, new Map<string, string>()]))
-  let [cards, due] = [0, 0]
+  let [cards, due, charges] = [0, 0, 0]
   return {
     look(record) {
       if (record.kind !== 'root' && record.kind !== 'child') return
       const key = keyOf(record)
       if (key.group === 'c') cards++
-      if (dueIn(record) !== null) due++
+      const transaction = transactionIn(record)
+      if (transaction !== null && transaction.dueAtMs !== 0) due++
+      if (transaction !== null && transaction.chargePendingMinor > 0) charges++
       // What cannot be read is told as that, by whoever looks for it.
       for (const { index, sortKey } of unlessUnreadable(() => listPlacesOf(key, record.value)) ??
         []) {
@@ -150,6 +152,7 @@ export function createPlaceCheck(): PlaceCheck {
       for (const [index, name, count] of [
         [indexes.cards, 'all cards', cards],
         [indexes.due, 'transactions that are due', due],
+        [indexes.charges, 'pending charges', charges],
       ] as const) {
         const listed = await store.count(index, '')
         if (listed < count) lost.add(`the list of ${name} has ${listed} of ${count}`)

@@ -1,21 +1,20 @@
 import type { Command } from 'commander'
 import { listPlacesOf } from '../../backoffice/index-kind.ts'
-import { dueIn } from '../../backoffice/store-check.ts'
+import { transactionIn } from '../../backoffice/store-check.ts'
+import { pendingSince, placesOfTransaction } from '../../backoffice/transaction-place.ts'
 import type { Transaction } from '../../domain/record/transaction.ts'
 import { type AccountView, ChangeDamaged } from '../../engine/change/account-change.ts'
 import type { Engine } from '../../engine/engine.ts'
-import { indexes } from '../../engine/format/layout.ts'
 import { unlessUnreadable } from '../../engine/format/row-codec.ts'
-import { dueSortKey } from '../../engine/writes.ts'
 import { indexCards, restartProjection } from '../../projection/reindex.ts'
 import { rowGroup } from '../../projection/row-place.ts'
-import type { ChildRecord, Key, RootRecord, StoreRecord } from '../../store/port.ts'
+import type { ChildRecord, Key, RootRecord, Store, StoreRecord } from '../../store/port.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printText, sayUnreadable, showProgress } from '../terminal.ts'
 
 const help = `
 All records are read, and put into the lists that they say they belong to, whatever the lists have: cards, customers, clients,
-KYCs, webhook events and transactions, and what is to be done of them, such as transfers on their way. What an earlier release wrote is not in
+KYCs, webhook events and transactions, and what is to be done of them, such as transfers on their way and charges that are pending. What an earlier release wrote is not in
 lists that came after it, and what was booked on cards before their organization adopted them is in none of its lists. It may run
 beside servers, and be repeated. The transactions list is made anew from the decision log as far as that goes back
 (LOG_RETENTION_DAYS); rows that are there already stay.
@@ -42,7 +41,7 @@ async function reindex(session: Session): Promise<ExitCode> {
   let [cards, customers, rows] = [0, 0, 0]
   for await (const page of store.scan()) {
     cards += await indexCards(engine, page.flatMap(cardPlace), (id) => left.a!.add(id))
-    await indexDue(engine, page, (id) => left.a!.add(id))
+    await indexTransactions(engine, store, page, (id) => left.a!.add(id))
     const listed = page.filter(isListed)
     for (let i = 0; i < listed.length; i += recordsAtOnce) {
       const some = listed.slice(i, i + recordsAtOnce)
@@ -72,26 +71,29 @@ function cardPlace(record: StoreRecord) {
   return [{ cardId: record.id, accountId: record.aggregate.slice('a:'.length) }]
 }
 
-/** Transactions whose holds expire, and so on: they are looked at again by this list alone. */
-async function indexDue(
+/** Transactions whose holds expire, whose charges are pending, and so on: they are looked for in their lists alone. */
+async function indexTransactions(
   engine: Engine,
+  store: Store,
   page: readonly StoreRecord[],
   onUnreadable: (accountId: string) => void,
 ): Promise<void> {
   const byAccount = new Map<string, Transaction[]>()
   for (const record of page) {
-    const found = dueIn(record)
+    const found = transactionIn(record)
     if (found === null || record.kind !== 'child') continue
+    if (found.dueAtMs === 0 && found.chargePendingMinor === 0) continue
     const accountId = record.aggregate.slice('a:'.length)
     byAccount.set(accountId, [...(byAccount.get(accountId) ?? []), found])
   }
   const indexing = Array.from(byAccount, async ([accountId, named]) => {
+    const isPending = named.some(({ chargePendingMinor }) => chargePendingMinor > 0)
+    const since = isPending ? await pendingSince(store, accountId) : new Map<string, string>()
     const decide = (view: AccountView) => {
       view.readTransactions(named)
       const index = named.flatMap(({ cardId, transactionId }) => {
         const now = view.transaction(cardId, transactionId)
-        if (now === null || now.dueAtMs === 0) return []
-        return [{ index: indexes.due, sortKey: dueSortKey(accountId, now), value: '' }]
+        return now === null ? [] : placesOfTransaction(accountId, now, since)
       })
       return { result: true, write: { index } }
     }

@@ -3,6 +3,7 @@ import { dayMs } from '../../../src/clock.ts'
 import type { IndexKey } from '../../../src/store/port.ts'
 import { openBegunTransfers } from '../../support/begun-transfer.ts'
 import { type CliWorld, createCliWorld } from '../../support/cli.ts'
+import { defaultSwitches, packOf } from '../../support/world.ts'
 
 describe('arbiter transfers, beside one that cannot be read', () => {
   let world: CliWorld
@@ -81,4 +82,30 @@ it('what is on its way and has lost its place among what is to be done is told b
   expect(await store.range('due', '', 9)).toEqual(due)
   expect((await world.run('verify')).code).toBe(0)
   aggregates.stop()
+})
+
+it('a pending charge that has lost its place in their list is told by verify, and put there by reindex', async () => {
+  const world = await createCliWorld()
+  onTestFinished(() => world.dispose())
+  const { store, engine, aggregates } = await openBegunTransfers(world)
+  engine.setPack(
+    packOf({ ...defaultSwitches, crossBorder: { percentMillionths: 20_000, fixedMinor: {} } }),
+  )
+  const merchant = { mid: 'M', mcc: '5411', name: 'Shop', city: 'Paris', country: 'FR' }
+  const settled = { requestType: 'Settlement', cardId: 'card-1', amountMinor: 1_000 } as const
+  for (const id of ['t1', 't2']) {
+    await engine.ask({ eventId: id, transactionId: id, ...settled, merchant })
+  }
+  const [first, second] = await store.range('charges', '', 9)
+  const moved = [{ ...second!, index: 'charges', value: '5' }]
+  const write = { index: moved, unindex: [{ index: 'charges', sortKey: first!.sortKey }] }
+  await aggregates.change({ aggregate: 'somebody', decide: () => ({ result: null, write }) })
+  aggregates.stop()
+  const told = await world.run('verify')
+  expect(told.out).toContain('the list of pending charges has 1 of 2\n')
+  expect(told.code).toBe(1)
+  expect((await world.run('reindex')).code).toBe(0)
+  // Since when the other is pending only its place says.
+  expect(await store.range('charges', '', 9)).toEqual([first, { ...second, value: '5' }])
+  expect((await world.run('verify')).code).toBe(0)
 })
