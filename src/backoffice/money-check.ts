@@ -5,7 +5,14 @@ import { heldPart, type Transaction, withheld } from '../domain/record/transacti
 import { transactionCodec } from '../engine/format/codec.ts'
 import { unlessUnreadable } from '../engine/format/row-codec.ts'
 import { decodeAccount } from '../engine/quarantine/damage.ts'
-import { decodeInbox, decodeTransfer, type Transfer } from '../management/transfer/transfer.ts'
+import { openTransfers } from '../management/transfer/open-transfer.ts'
+import {
+  aggregateOfSide,
+  decodeInbox,
+  decodeTransfer,
+  inboxPlace,
+  type Transfer,
+} from '../management/transfer/transfer.ts'
 import { decodeWallet } from '../management/wallet.ts'
 import type { Store, StoreRecord } from '../store/port.ts'
 
@@ -31,9 +38,10 @@ export async function checkMoney(
   onRecord: (record: StoreRecord) => void = () => {},
 ): Promise<readonly MoneyCheck[]> {
   const sums = new Map<string, Sums>()
-  /** Who took one in has said so. */
   const pending: Transfer[] = []
-  const credited = new Set<string>()
+  /** Who took one in has said so. Of what was on its way before: of all that arrived in 45 days it would be too many. */
+  const words = new Map<string, boolean>()
+  for await (const { id } of openTransfers(store, () => {})) words.set(id, false)
   const of = (currency: string): Sums => {
     const found = sums.get(currency)
     if (found !== undefined) return found
@@ -47,15 +55,28 @@ export async function checkMoney(
       if (record.kind === 'root') addRoot(record.aggregate, record.value, of)
       else if (record.kind === 'child' && record.group === 'x') {
         pending.push(decodeTransfer(record.value))
-      } else if (record.kind === 'child' && record.group.startsWith('i@')) {
-        if (decodeInbox(record.value).state === 'credited') credited.add(record.id)
+      } else if (record.kind === 'child' && record.group.startsWith('i@') && words.has(record.id)) {
+        if (isCredited(record.value)) words.set(record.id, true)
       }
     }
   }
-  for (const { id, currency, amountMinor } of pending) {
-    if (!credited.has(id)) of(currency).onTheWayMinor += BigInt(amountMinor)
+  for (const transfer of pending) {
+    const { id, currency, amountMinor } = transfer
+    const hasArrived = words.get(id) ?? (await readWord(store, transfer))
+    if (!hasArrived) of(currency).onTheWayMinor += BigInt(amountMinor)
   }
   return Array.from(sums, ([currency, found]) => ({ currency, ...found }))
+}
+
+function isCredited(word: string): boolean {
+  return decodeInbox(word).state === 'credited'
+}
+
+/** Of one that has begun meanwhile, or has lost its place among those on their way. */
+async function readWord(store: Store, transfer: Transfer): Promise<boolean> {
+  const key = { aggregate: aggregateOfSide(transfer.to), ...inboxPlace(transfer) }
+  const [found] = await store.load([key])
+  return found !== undefined && isCredited(found.value)
 }
 
 function addRoot(aggregate: string, value: string, of: (currency: string) => Sums): void {

@@ -6,8 +6,10 @@ import { createAggregates } from '../../src/engine/aggregates.ts'
 import { accountCodec } from '../../src/engine/format/codec.ts'
 import { accountAggregate, walletAggregate } from '../../src/engine/format/layout.ts'
 import { RecordUnreadable } from '../../src/engine/format/row-codec.ts'
+import { givenWord, inboxPlace, movingEntry } from '../../src/management/transfer/transfer.ts'
 import { filesOf, runLive, traffic, withPeople } from '../support/backtest-world.ts'
 import { createMemoryStore } from '../support/memory-store.ts'
+import { openSteps } from '../support/step-world.ts'
 
 it('adds up exactly what all wallets have together, also beyond 2^53', async () => {
   const store = createMemoryStore()
@@ -38,6 +40,28 @@ it('a wallet that has lost a part is one that cannot be read', async () => {
   const aggregate = walletAggregate('org-1', 'USD')
   await store.fill([{ kind: 'root', aggregate, version: 'v1', value }])
   await expect(checkMoney(store)).rejects.toThrow(RecordUnreadable)
+})
+
+it('what is on its way counts until it has arrived, whatever is kept of what arrived before', async () => {
+  const { store, steps, debit, aggregates } = await openSteps()
+  const check = async () => {
+    const [money] = await checkMoney(store)
+    expect(isConserved(money!)).toBe(true)
+    return money!.onTheWayMinor
+  }
+  const transfer = await debit('T1')
+  const word = { kind: 'child', aggregate: 'a:account-1', group: 'i@99999' } as const
+  await store.fill([{ ...word, id: 'T0', value: 'no word' }])
+  expect(await check()).toBe(1_000n)
+  // The word of one that was given after a loss stands at its source, under the same id.
+  const given = { ...word, aggregate: 'a:account-0', group: inboxPlace(transfer).group }
+  await steps.credit(transfer)
+  await store.fill([{ ...given, id: 'T1', value: givenWord }])
+  expect(await check()).toBe(0n)
+  const unindex = [movingEntry(transfer)]
+  const decide = () => ({ result: null, write: { unindex } })
+  await aggregates.change({ aggregate: 'somebody', decide })
+  expect(await check()).toBe(0n)
 })
 
 it('what is held, withheld and pending of an account is what its transactions say, also when others were forgotten', async () => {
