@@ -87,6 +87,17 @@ async function countCustomers(store: Store): Promise<number> {
 }
 
 describe('a person with a number', () => {
+  it.each([
+    ['NIN', '33300000100', '33300000100'],
+    ['vNIN', 'AB12345678900100', 'ab12345678900100'],
+  ])('is found by a %s, too', async (idType, idNumber, asked) => {
+    const { call } = await openWorld()
+    const said = person(idNumber, { idType, dateOfBirth: '1990-01-31' })
+    const made = await call('POST', '/kyc/individual', said)
+    expect(made).toMatchObject({ status: 200, data: { status: 'Approved' } })
+    expect((await call('POST', '/kyc/status', { kycToken: asked })).data).toEqual(made.data)
+  })
+
   it('cannot be found by trying all numbers on what is kept of its calls', async () => {
     const { call, store } = await openWorld()
     const bodies = {

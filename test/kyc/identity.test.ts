@@ -62,4 +62,18 @@ describe('an identity number', () => {
     expect(await read(before)).toBeNull()
     expect(await read(after)).toMatchObject({ customerId: 'customer-1', kycToken: 'kyc_3' })
   })
+
+  it('that an old server has noted is approved for it too by one that has both keys', async () => {
+    const { note, claim, read } = openIdentities()
+    await note(before, 1)
+    await claim(both, 'customer-1', 2)
+    expect(await read(before)).toMatchObject({ customerId: 'customer-1' })
+    expect(await claim(before, 'customer-2', 3)).toBe('customer-1')
+  })
+
+  it('is the same in capitals and small letters', () => {
+    const named = (number: string) => createIdentityHashes([older])({ ...name, number })
+    expect(named('ab123456789012cd')).toEqual(named('AB123456789012CD'))
+    expect(named('ab123456789012cd')).not.toEqual(named('AB123456789012CE'))
+  })
 })

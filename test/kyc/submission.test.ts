@@ -44,6 +44,10 @@ describe('a picture', () => {
     expect(imageProblem(`data:image/jpeg;base64,${png.toString('base64')}`)).not.toBe('')
     expect(imageProblem(`data:image/gif;base64,${png.toString('base64')}`)).not.toBe('')
     expect(imageProblem(Buffer.from('GIF89a and so on, on and on').toString('base64'))).not.toBe('')
+    // A sound begins as a WebP does.
+    expect(
+      imageProblem(Buffer.from('RIFF0000WAVEfmt 0000000000000000').toString('base64')),
+    ).not.toBe('')
     expect(imageProblem('not Base64!')).not.toBe('')
     // As encoders for mail write it.
     const wrapped = png.toString('base64').replace(/.{8}/, '$&\n')

@@ -75,3 +75,10 @@ it('what has opened its card is done', async () => {
   expect(await end()).toBe('done')
   expect([await isOpen(), await walletMinor()]).toEqual([false, 4_000])
 })
+
+it('what nobody knows any more of is not taken back: it may have arrived', async () => {
+  const { end, isOpen, walletMinor } = await openIssue(46 * dayMs)
+  expect(await end()).toBe('forgotten')
+  expect([await isOpen(), await walletMinor()]).toEqual([true, 4_000])
+  expect(await (await openIssue(45 * dayMs)).end()).toBe('takenBack')
+})
