@@ -25,6 +25,19 @@ async function open(walletMinor = 10_000, state = createMemoryState()) {
 const target = '/cards/card-1/charges/reprocess'
 
 describe('pending charges', () => {
+  it('are none to take where nothing is pending, also when nothing is available', async () => {
+    const { post, spend, bugs } = await open()
+    const none = { status: 200, data: { taken: 0, pending: 0, charges: [] } }
+    expect(await post(target, {})).toMatchObject(none)
+    await post('/cards/card-1/withdrawal', { amount: 99 })
+    await post('/cards/card-1/terminate', {})
+    await post('/cards/card-1/withdrawal', { amount: 1 })
+    expect(await post(target, {})).toMatchObject({ ...none, data: { balances: { available: 0 } } })
+    await spend('first', 100)
+    expect((await post(target, {})).code).toBe('116')
+    expect(bugs).toEqual([])
+  })
+
   it('are taken later, the oldest first, as far as what is available', async () => {
     const { post, spend, store, bugs } = await open()
     await spend('zz-first', 10_000)

@@ -395,3 +395,26 @@ it('a card that is none may be the number of one, and is not said back', async (
     expect(JSON.stringify(refused)).not.toContain(pan)
   }
 })
+
+it('a lite card gives back what is left on it when it has ended, down to nothing', async () => {
+  const lite = { cardId: 'card-1', type: 'lite', swipeCount: 3, balance: '5' }
+  const { post, postedMinor, walletMinorNow } = await openMoneyApi([lite], 0)
+  expect((await post('/cards/card-1/withdrawal', { amount: 5 })).code).toBe('119')
+  expect((await post('/cards/card-1/terminate', {})).status).toBe(200)
+  expect((await post('/cards/card-1/withdrawal', { amount: 5 })).code).toBe('000')
+  expect([await postedMinor('card-1'), await walletMinorNow()]).toEqual([0, 500])
+})
+
+it.each([
+  ['JPY', '500', 500, 499],
+  ['KWD', '5.000', 4.001, 4],
+])(
+  'of a card in %s one major unit stays where nobody says otherwise',
+  async (currency, balance, tooMuch, most) => {
+    const card = { cardId: 'card-1', currency, balance }
+    const { post } = await openMoneyApi([card], 0, { currencies: ['USD', currency] })
+    expect((await post('/cards/card-1/withdrawal', { amount: tooMuch })).code).toBe('116')
+    const done = await post('/cards/card-1/withdrawal', { amount: most })
+    expect(done).toMatchObject({ status: 200, data: { balances: { posted: 1 } } })
+  },
+)

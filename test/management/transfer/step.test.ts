@@ -376,3 +376,15 @@ describe('the steps of a transfer', () => {
     },
   )
 })
+
+it('what comes to a card that has ended meanwhile is refused there, and goes back', async () => {
+  const { engine, debit, steps, movedMinor } = await open()
+  const transfer = await debit('T1')
+  const set = { status: 'Terminated', terminatedBy: 'operator' } as const
+  await engine.operate('account-1', { type: 'changeCard', cardId: 'card-1', set }, 'test')
+  const verdict = await steps.credit(transfer)
+  if (verdict === 'tooOld') throw new Error('too old')
+  expect(verdict).toMatchObject({ state: 'refused', refusal: { condition: 'cardClosed' } })
+  expect(await steps.close(transfer, verdict)).toEqual({ state: 'takenBack' })
+  expect(await movedMinor()).toEqual([0, 0])
+})

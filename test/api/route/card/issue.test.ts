@@ -43,6 +43,21 @@ const issue = (api: Pick<Api, 'send'>, kind: Kind, more: object = {}, reference?
 const without = (kind: Kind, field: string) =>
   Object.fromEntries(Object.entries(kinds[kind][1]).filter(([name]) => name !== field))
 
+it('a card that gets no money has moved none: neither the log nor the wallet tells of 0.00', async () => {
+  const api = await openIssueApi()
+  const told = async () => {
+    const entries = (await api.send('GET', '/wallets/USD/entries')).data.items.length
+    const moved = (await api.store.readLog('', 100)).filter(({ entry }) => entry.includes('"trf_'))
+    return [entries, moved.length]
+  }
+  const before = await told()
+  expect((await issue(api, 'retail')).said).toBe('200 000')
+  expect((await issue(api, 'shared')).said).toBe('200 000')
+  expect(await told()).toEqual(before)
+  expect((await issue(api, 'lite')).said).toBe('200 000')
+  expect(await told()).toEqual(before.map((count) => count! + 1))
+})
+
 it('what needs no money is issued also by a wallet below zero, as a store that lost a debit leaves it', async () => {
   const api = await openIssueApi()
   await api.aggregates.change({
