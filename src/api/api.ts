@@ -44,8 +44,7 @@ export function createApi(
   kept: KeptTransfers | null = null,
 ): FastifyInstance {
   const { onTransfers, onTrouble, ...told } = listeners
-  const [first, ...others] = settings.keys.map((key) => Buffer.from(key))
-  const keys = [first!, ...others] as const
+  const keys = settings.keys.map((key) => Buffer.from(key)) as [Buffer, ...Buffer[]]
   const aggregates = createAggregates({ store, newVersion: engine.newVersion })
   const effects = createEffects({ engine, aggregates, clock })
   const { transfers, sweeper } = openMoney({
@@ -92,7 +91,7 @@ export function createApi(
       sandbox,
     }),
     references,
-    shortHash: createShortHash(first!),
+    shortHash: createShortHash(keys[0]),
     token: { clients, tokens, clock },
     tls,
     clock,

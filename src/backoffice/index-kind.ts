@@ -1,8 +1,10 @@
+import type { Transaction } from '../domain/record/transaction.ts'
 import { customerIndexEntries } from '../engine/format/customer-index.ts'
 import { decodeEntry } from '../engine/format/entry-codec.ts'
 import {
   accountAggregate,
   blocksAggregate,
+  chargeSortKey,
   clientAggregate,
   customerAggregate,
   indexes,
@@ -17,6 +19,7 @@ import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import { entryIn } from '../engine/log-reading.ts'
 import { decodePlace } from '../engine/quarantine/damage.ts'
 import { duePlace } from '../engine/sweeper.ts'
+import { dueSortKey } from '../engine/writes.ts'
 import { decodeKyc, dueKyc, listedKyc } from '../kyc/kyc.ts'
 import { decodeClient, listedClient } from '../management/client.ts'
 import { decodeCustomer } from '../management/customer.ts'
@@ -24,7 +27,7 @@ import { decodeTransfer, movingEntry } from '../management/transfer/transfer.ts'
 import { decodeWalletEntry } from '../management/wallet.ts'
 import { transactionRowCodec } from '../projection/row.ts'
 import { rowGroup, rowIndexEntries, rowPlaceOf } from '../projection/row-place.ts'
-import type { IndexEntryPut, IndexRecord, Key } from '../store/port.ts'
+import type { IndexEntryPut, IndexRecord, Key, Store } from '../store/port.ts'
 import { decodeEvent, entriesOfEvent, eventGroup, readPlace } from '../webhook/event.ts'
 
 type Entry = Pick<IndexRecord, 'sortKey' | 'value'>
@@ -156,4 +159,40 @@ export function listPlacesOf(key: Key, value: string): IndexEntryPut[] {
     default:
       return []
   }
+}
+
+const chargesPerRead = 500
+
+/** Since when charges are pending stands in their list alone; the oldest is taken first. */
+export async function pendingSince(
+  store: Store,
+  accountId: string,
+): Promise<ReadonlyMap<string, string>> {
+  const since = new Map<string, string>()
+  const prefix = `${accountId}\n`
+  for (let after = prefix; ; ) {
+    const page = await store.range(indexes.charges, after, chargesPerRead)
+    const own = page.filter(({ sortKey }) => sortKey.startsWith(prefix))
+    for (const { sortKey, value } of own) since.set(sortKey, value)
+    if (own.length < chargesPerRead) return since
+    after = own.at(-1)!.sortKey
+  }
+}
+
+/** Where a transaction stands among what is looked at again, and among what is taken later. */
+export function placesOfTransaction(
+  accountId: string,
+  record: Transaction,
+  since: ReadonlyMap<string, string>,
+): IndexEntryPut[] {
+  const places: IndexEntryPut[] = []
+  if (record.chargePendingMinor > 0) {
+    const sortKey = chargeSortKey(accountId, record)
+    const value = since.get(sortKey) ?? String(record.lastEventAtMs)
+    places.push({ index: indexes.charges, sortKey, value })
+  }
+  if (record.dueAtMs !== 0) {
+    places.push({ index: indexes.due, sortKey: dueSortKey(accountId, record), value: '' })
+  }
+  return places
 }

@@ -22,9 +22,9 @@ import {
   type Store,
   type StoreRecord,
 } from '../store/port.ts'
+import { pendingSince, placesOfTransaction } from './index-kind.ts'
 import { type Base, begin, type Patient, readBase, replayInto } from './rebuilt-book.ts'
 import { lostDues } from './store-check.ts'
-import { pendingSince, placesOfTransaction } from './transaction-place.ts'
 import { recordsOf } from './verify.ts'
 
 export interface RepairOptions {

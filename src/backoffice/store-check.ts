@@ -104,7 +104,7 @@ export async function lostDues(
 }
 
 /** A transaction of an account; null where it is none, or cannot be read. */
-export function transactionIn(record: StoreRecord): Transaction | null {
+export function transactionOfRecord(record: StoreRecord): Transaction | null {
   if (record.kind !== 'child' || record.group !== 't' || !record.aggregate.startsWith('a:')) {
     return null
   }
@@ -128,7 +128,7 @@ export function createPlaceCheck(): PlaceCheck {
       if (record.kind !== 'root' && record.kind !== 'child') return
       const key = keyOf(record)
       if (key.group === 'c') cards++
-      const transaction = transactionIn(record)
+      const transaction = transactionOfRecord(record)
       if (transaction !== null && transaction.dueAtMs !== 0) due++
       if (transaction !== null && transaction.chargePendingMinor > 0) charges++
       // What cannot be read is told as that, by whoever looks for it.

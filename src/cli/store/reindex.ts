@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { listPlacesOf } from '../../backoffice/index-kind.ts'
-import { transactionIn } from '../../backoffice/store-check.ts'
-import { pendingSince, placesOfTransaction } from '../../backoffice/transaction-place.ts'
+import { listPlacesOf, pendingSince, placesOfTransaction } from '../../backoffice/index-kind.ts'
+import { transactionOfRecord } from '../../backoffice/store-check.ts'
 import type { Transaction } from '../../domain/record/transaction.ts'
 import { type AccountView, ChangeDamaged } from '../../engine/change/account-change.ts'
 import type { Engine } from '../../engine/engine.ts'
@@ -80,7 +79,7 @@ async function indexTransactions(
 ): Promise<void> {
   const byAccount = new Map<string, Transaction[]>()
   for (const record of page) {
-    const found = transactionIn(record)
+    const found = transactionOfRecord(record)
     if (found === null || record.kind !== 'child') continue
     if (found.dueAtMs === 0 && found.chargePendingMinor === 0) continue
     const accountId = record.aggregate.slice('a:'.length)
