@@ -108,13 +108,17 @@ describe('a person with a number', () => {
     for (const [path, body] of Object.entries(bodies)) await call('POST', path, body)
     await call('POST', '/cards/retail', { customerId: 'nobody' })
     const kept = new Map<string, string>()
-    for await (const page of store.scan()) {
-      for (const one of page) {
-        if (one.kind !== 'child' || !one.group.startsWith('r@')) continue
-        const { path, hash } = decodeReference(one.value)
-        kept.set(path, hash)
+    // What was read is noted behind its answer.
+    await vi.waitFor(async () => {
+      for await (const page of store.scan()) {
+        for (const one of page) {
+          if (one.kind !== 'child' || !one.group.startsWith('r@')) continue
+          const { path, hash } = decodeReference(one.value)
+          kept.set(path, hash)
+        }
       }
-    }
+      expect(kept.size).toBe(4)
+    })
     const plain = (path: string, body: Plain) =>
       Buffer.from(payloadHash('POST', `/api/v1${path}`, body), 'hex')
         .subarray(0, 9)
