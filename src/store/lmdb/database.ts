@@ -1,7 +1,7 @@
 import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb'
 import { failureText } from '../failure-text.ts'
 import { StoreRefused } from '../port.ts'
-import { keyEncoder } from './keys.ts'
+import { cursorOf, keyEncoder, logRangeUpTo, microsOfCursor } from './keys.ts'
 
 export type Database = RootDatabase<string, string>
 
@@ -38,6 +38,14 @@ export function openDatabase(folder: string): Database {
       { cause },
     )
   }
+}
+
+/** When the newest log entry was written; 0 where there is none. */
+export function newestMicrosIn(db: Database): number {
+  const { start, end } = logRangeUpTo('')
+  const backwards = { start: end, end: start, reverse: true, exclusiveStart: true, limit: 1 }
+  const [newest] = db.getKeys(backwards)
+  return newest === undefined ? 0 : microsOfCursor(cursorOf(newest))
 }
 
 /** lmdb-js rejects with an error that carries, as another promise, the one that says why. */

@@ -82,8 +82,10 @@ export function cursorOf(key: string): string {
   return key.slice(1)
 }
 
+/** 0 where the key is damaged: nobody could show such a time, nor restore a backup that has it. */
 export function microsOfCursor(cursor: string): number {
-  return Number(cursor.slice(0, microsDigits))
+  const micros = Number(cursor.slice(0, microsDigits))
+  return Number.isSafeInteger(micros) ? micros : 0
 }
 
 export interface KeyRange {

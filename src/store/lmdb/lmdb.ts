@@ -16,6 +16,7 @@ import {
 } from '../port.ts'
 import { decodeTreeRoot, type EntryNaming, foresee, queueWrite, toWrites } from './commands.ts'
 import { scanTree, toPut } from './copy.ts'
+import { newestMicrosIn } from './database.ts'
 import { createDiskWait } from './disk-wait.ts'
 import { markFilled, prepareFolder } from './folder.ts'
 import {
@@ -28,7 +29,6 @@ import {
   logRange,
   logRangeBefore,
   logRangeUpTo,
-  microsOfCursor,
   prefixRange,
   rootKey,
   sortKeyOf,
@@ -80,7 +80,7 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
   const disk = createDiskWait({ folder, timeoutMs: commitTimeoutMs, check: refuseUnlessInPlace })
   // Entries are dated after the newest one at the start and after every root that was loaded, because the
   // clock may have been set back, and another process's clock may be ahead.
-  let lastLogMicros = microsOfCursor(readTail(1, '')[0]?.cursor ?? '0')
+  let lastLogMicros = newestMicrosIn(db)
   const clock: EntryNaming = {
     // Two writers may log in the same microsecond: their nonces keep the keys apart.
     nonce: randomBytes(6).toString('base64url'),
@@ -123,8 +123,11 @@ export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
     const found = db.getEntry(childKey(key.aggregate, key))
     if (found === undefined) return undefined
     const { version, logMicros, value } = decodeTreeRoot(found.value)
-    // A writer loads an aggregate before it changes it, so the log keeps the order of its commits.
-    if (logMicros > lastLogMicros) lastLogMicros = logMicros
+    // A writer loads an aggregate before it changes it, so the log keeps the order of its commits. A time after the
+    // newest entry is a damage, and all that is logged would follow it there.
+    if (logMicros > lastLogMicros) {
+      lastLogMicros = Math.max(lastLogMicros, Math.min(logMicros, newestMicrosIn(db)))
+    }
     const hash = found.version ?? 0
     // A damaged text must not keep anybody from writing the root anew.
     return { value, version: versionHash(version) === hash ? version : hashToken(hash) }

@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { versionHash } from '../../../src/store/lmdb/keys.ts'
+import { openDatabase } from '../../../src/store/lmdb/database.ts'
+import { microsOfCursor, rootKey, versionHash } from '../../../src/store/lmdb/keys.ts'
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb.ts'
 import { type Store, StoreError, StoreRefused } from '../../../src/store/port.ts'
 import { commandOf, conformanceNowMs, describeStore } from '../conformance.ts'
@@ -157,6 +158,26 @@ describe('an LMDB folder', () => {
     await store.close()
   })
 
+  it('dates nothing by an account whose record says that its last entry is of another century', async () => {
+    const damaged = await openLmdbStore({ folder, nowMs: Date.now })
+    await increment(damaged, 'damaged', 1)
+    await damaged.close()
+    const db = openDatabase(folder)
+    const { value, version } = db.getEntry(rootKey('damaged'))!
+    // One bit of the first digit.
+    await db.put(rootKey('damaged'), value.replace('\n1', '\n9'), version!)
+    await db.close()
+
+    const store = await openLmdbStore({ folder, nowMs: Date.now })
+    await increment(store, 'damaged', 2)
+    await increment(store, 'well', 3)
+    const lines = ['damaged 1', 'damaged 2', 'damaged 3', 'well 1', 'well 2', 'well 3']
+    expect(await logOf(store)).toEqual(lines)
+    const [newest] = await store.tailLog(1)
+    expect(newest!.writtenMs).toBeLessThanOrEqual(Date.now() + hourMs)
+    await store.close()
+  })
+
   it('rejects as unknown when a commit takes too long, and executes it later', async () => {
     const store = await openLmdbStore({ folder, nowMs: Date.now, commitTimeoutMs: 100 })
     const holder = start('lmdb-lock-holder', '600')
@@ -252,6 +273,12 @@ describe('an LMDB folder', () => {
     expect(await store.commit([longest])).toEqual(['committed'])
     await store.close()
   })
+})
+
+it('takes the time of a damaged key of the log for none: a backup with it could not be restored', () => {
+  expect(microsOfCursor('1795123910809000nonce')).toBe(1_795_123_910_809_000)
+  expect(microsOfCursor('17951239!0809000nonce')).toBe(0)
+  expect(microsOfCursor('9795123910809000nonce')).toBe(0)
 })
 
 it('hashes versions to whole numbers that a double holds, without two alike among many', () => {
