@@ -3,6 +3,7 @@ import type { Entry } from '../../domain/ledger/entry.ts'
 import type { Answer, EventRecord } from '../../domain/record/event-record.ts'
 import { type CountedNow, partsOf } from '../../domain/record/window-state.ts'
 import { accountCodec, cardCodec } from './codec.ts'
+import { isAmountName } from './row-codec.ts'
 
 /** Rows of changes within a log entry. */
 
@@ -20,7 +21,18 @@ export function writeAnswerRow(answer: Answer): EntryRow {
 export function readAnswerRow(row: EntryRow): Answer {
   const [code, rulesVersion, decidedBy = 'engine', cause = '', ruleId = ''] = row
   const approvedAmountMinor = row[5] ?? null
+  insistOnTexts(code, decidedBy, cause, ruleId)
+  insistOnAmounts(approvedAmountMinor ?? 0)
   return { code, decidedBy, cause, ruleId, approvedAmountMinor, rulesVersion }
+}
+
+/** What follows the log shows them: one that is no whole number of minor units would stop it. */
+function insistOnAmounts(...cells: readonly unknown[]): void {
+  if (!cells.every(Number.isSafeInteger)) throw new RangeError('no amount')
+}
+
+function insistOnTexts(...cells: readonly unknown[]): void {
+  if (!cells.every((cell) => typeof cell === 'string')) throw new RangeError('no text')
 }
 
 type ChangeOf<T extends Change['type']> = Extract<Change, { type: T }>
@@ -34,11 +46,13 @@ interface ChangeCodec<T extends Change['type']> {
 
 /** Fields that are plain values, by their names. */
 function plain<T extends Change['type']>(...names: (keyof ChangeOf<T>)[]): ChangeCodec<T> {
+  const amounts = names.flatMap((name, i) => (isAmountName(name) ? [i + 1] : []))
   return {
     write(change, _entry, row) {
       for (const name of names) row.push(change[name])
     },
     read(row, _entry, type) {
+      for (const cell of amounts) insistOnAmounts(row[cell])
       const change: Record<string, unknown> = { type }
       for (let i = 0; i < names.length; i++) change[names[i] as string] = row[i + 1]
       return change as unknown as ChangeOf<T>
@@ -91,6 +105,7 @@ function writeHold(
 
 function readHold(row: EntryRow, eventKey: string): PlacedHold {
   const flags = row[4]
+  insistOnAmounts(row[2], row[5])
   const hold = {
     eventKey: row[1] === 0 ? eventKey : row[1],
     preauthorized: (flags & 1) === 1,
@@ -125,7 +140,13 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
     write: ({ card }, _entry, row) => row.push(cardCodec.encode(card)),
     read: ([, card], _entry, type) => ({ type, card: cardCodec.decode(card) }),
   },
-  cardChanged: plain('set'),
+  cardChanged: {
+    write: ({ set }, _entry, row) => row.push(set),
+    read([, set], _entry, type) {
+      if (typeof set !== 'object' || set === null) throw new RangeError('nothing is set')
+      return { type, set }
+    },
+  },
   transferred: plain('amountMinor'),
   named: plain('name'),
   linked: plain('to'),
@@ -139,7 +160,14 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
   voided: plain(),
   refunded: plain('amountMinor'),
   granted: plain('amountMinor', 'day'),
-  expired: plain('releasedMinor'),
+  expired: {
+    write: ({ releasedMinor }, _entry, row) => row.push(releasedMinor),
+    read([, releasedMinor], _entry, type) {
+      // Earlier releases did not say it.
+      insistOnAmounts(releasedMinor ?? 0)
+      return { type, releasedMinor }
+    },
+  },
   chargeDue: plain('takenMinor', 'pendingMinor'),
   chargeReturned: plain('takenMinor', 'pendingMinor'),
   swipeUsed: plain(),
@@ -169,17 +197,21 @@ const changeCodecs: { readonly [T in Change['type']]: ChangeCodec<T> } = {
     write({ answer }, entry, row) {
       if (answer !== entry.answer) row.push(writeAnswerRow(answer))
     },
-    read: ([, answer], entry, type) => ({
-      type,
-      answer: answer === undefined ? entry.answer! : readAnswerRow(answer),
-    }),
+    read: ([, answer], entry, type) => ({ type, answer: answerSaid(answer, entry) }),
   },
   askSeen: plain(),
   merchantSeen: plain('hash'),
   countrySeen: plain('country'),
   repaired: plain(),
   adopted: plain('organizationId', 'country'),
-  moved: plain('amountMinor', 'movement'),
+  moved: {
+    write: ({ amountMinor, movement }, _entry, row) => row.push(amountMinor, movement),
+    read([, amountMinor, movement], _entry, type) {
+      insistOnAmounts(amountMinor)
+      insistOnTexts(movement.type, movement.transferId, movement.relatedCardId, movement.reference)
+      return { type, amountMinor, movement }
+    },
+  },
   chargeTaken: plain('amountMinor'),
   seeded: plain('account', 'card', 'remembered', 'spend', 'merchants'),
   askNoted: plain('noted'),
@@ -217,12 +249,19 @@ function readRecord(row: EntryRow, entry: Entry): EventRecord {
   const [, contentHash, claims, answer, absorbed] = row
   return {
     contentHash,
-    answer: answer === undefined ? entry.answer! : readAnswerRow(answer),
+    answer: answerSaid(answer, entry),
     claims: claims === 0 ? [entry.slot] : claims,
     absorbed: absorbed === 1,
     unmatched: row[5] ?? entry.unmatched,
     atMs: row[6] ?? entry.atMs,
   }
+}
+
+/** That of its entry where the row has none. */
+function answerSaid(row: EntryRow | undefined, { answer }: Entry): Answer {
+  const said = row === undefined ? answer : readAnswerRow(row)
+  if (said === null) throw new RangeError('no answer')
+  return said
 }
 
 const placeCells = 4

@@ -125,6 +125,7 @@ function readAdjustment(json: readonly number[]): HoldAdjustment | null {
   if (!Array.isArray(json)) throw new RangeError('no adjustment')
   const [fixedMinor, plusMillionths, plusMinor] = json
   if (fixedMinor === undefined) return null
+  if (![0, 1, 2].every((i) => Number.isSafeInteger(json[i]))) throw new RangeError('no adjustment')
   return { fixedMinor, plusMillionths: plusMillionths!, plusMinor: plusMinor! }
 }
 

@@ -46,24 +46,28 @@ function refuseFormat(found: unknown): never {
 
 /** What its reading stumbles over was written by somebody else, or has lost a part. */
 function readable(read: () => Entry): Entry {
-  let entry: Entry
   try {
-    entry = read()
+    const entry = read()
+    checkHead(entry)
+    return entry
   } catch (error) {
     if (error instanceof RecordUnreadable) throw error
     throw new RecordUnreadable('a log entry holds something else')
   }
-  checkHead(entry)
-  return entry
 }
 
 function checkHead(head: OpenEntry['head']): void {
-  const { kind, n, atMs, accountId, cardId, transaction, event, notice } = head
+  const { kind, n, atMs, accountId, cardId, eventKey, transaction, linked, event, notice } = head
   const numbered = Number.isSafeInteger(n) && isTime(atMs)
-  const named = typeof accountId === 'string' && typeof cardId === 'string'
-  const placed = entryKinds.includes(kind) && numbered && named && Array.isArray(transaction)
-  if (placed && isReadEvent(event) && isReadNotice(notice)) return
+  const named = areTexts([accountId, cardId, eventKey, ...transaction, ...(linked ?? [])])
+  const known = entryKinds.includes(kind) && numbered && named
+  if (known && isReadEvent(event) && isReadNotice(notice)) return
   throw new RecordUnreadable('a log entry holds something else')
+}
+
+/** A 0 stands for a text that is said elsewhere; another number is a damage. */
+function areTexts(cells: readonly unknown[]): boolean {
+  return cells.every((cell) => typeof cell === 'string')
 }
 
 /** The last that a calendar has: beyond it, nobody could show it. */

@@ -53,7 +53,11 @@ export function createCodec<T extends object>(
   if (defaults.length !== names.length + 1 || new Set(names).size !== names.length) {
     throw new Error('a row has a cell for each column')
   }
-  const columns = names.map((name) => ({ name, read: reads[name], kind: kindOf(blank[name]) }))
+  const columns = names.map((name) => ({
+    name,
+    read: reads[name],
+    kind: kindOf(blank[name], isAmountName(name)),
+  }))
 
   /** A default is a plain value or an empty list. */
   function isDefault(value: unknown, cell: number): boolean {
@@ -139,18 +143,33 @@ export function firstCells(text: string, format: number, count: number): readonl
   return rowOf(text, format)
 }
 
-type Kind = 'string' | 'number' | 'boolean' | 'list' | 'optional'
+type Kind = 'string' | 'number' | 'boolean' | 'list' | 'optional' | 'amount' | 'optional amount'
 
-function kindOf(value: unknown): Kind {
-  if (value === null) return 'optional'
-  return Array.isArray(value) ? 'list' : (typeof value as Kind)
+function kindOf(value: unknown, isAmount: boolean): Kind {
+  if (value === null) return isAmount ? 'optional amount' : 'optional'
+  return isAmount ? 'amount' : Array.isArray(value) ? 'list' : (typeof value as Kind)
+}
+
+/** Whether a field is money, of which there is no part of a minor unit; nobody can show one. */
+export function isAmountName(name: PropertyKey): boolean {
+  return String(name).endsWith('Minor')
 }
 
 function fits(json: unknown, kind: Kind): boolean {
-  if (kind === 'list') return Array.isArray(json) && json.every((one) => typeof one === 'string')
-  if (kind === 'optional') return json === null || typeof json === 'number'
-  // Flags are kept as 1 and 0.
-  return typeof json === (kind === 'boolean' ? 'number' : kind)
+  switch (kind) {
+    case 'list':
+      return Array.isArray(json) && json.every((one) => typeof one === 'string')
+    case 'amount':
+      return Number.isSafeInteger(json)
+    case 'optional amount':
+      return json === null || Number.isSafeInteger(json)
+    case 'optional':
+      return json === null || typeof json === 'number'
+    case 'boolean':
+      return json === 1 || json === 0
+    default:
+      return typeof json === kind
+  }
 }
 
 /** What a column's reader stumbles over was not written by us. */

@@ -84,6 +84,26 @@ describe('the owner of a record', () => {
   })
 })
 
+describe('a record of which one bit is flipped', () => {
+  it('is not read where an amount is no whole number of minor units, nor a flag 1 or 0', () => {
+    // A comma is one bit from a point.
+    const pending = accountCodec.encode({ ...noAccount, accountId: 'A1', chargesPendingMinor: 150 })
+    expect(() => accountCodec.decode(pending.replace('0,150', '0.150'))).toThrow(RecordUnreadable)
+    const sums = rows.transaction.replace(',300,100]', ',300.100]')
+    expect(() => transactionCodec.decode(sums)).toThrow('its column preauthorizedMinor')
+    const limit = { ...noCard, cardId: 'C1', dailyLimitMinor: 20, contactlessPayment: true }
+    const card = cardCodec.encode(limit)
+    expect(cardCodec.decode(card).contactlessPayment).toBe(true)
+    expect(() => cardCodec.decode(card.replace(',20,', ',2.5,'))).toThrow(RecordUnreadable)
+    const closed = rows.transaction.replace(',0,0,0,300', ',5,0,0,300')
+    expect(() => transactionCodec.decode(closed)).toThrow('its column closed')
+    const adjusted = { fixedMinor: 1, plusMillionths: 250_000, plusMinor: 0 }
+    const hold = { ...newTransaction('C1', 'T1'), adjustment: adjusted }
+    const adjustment = transactionCodec.encode(hold).replace('[1,250000,0]', '[1.250000,0]')
+    expect(() => transactionCodec.decode(adjustment)).toThrow('its column adjustment')
+  })
+})
+
 describe('a log entry of a former format', () => {
   it('is refused by its number', () => {
     expect(() => decodeEntry('[2,0,0,0,"A1","C1"]')).toThrow(
