@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { namesDatabase } from './redis-url.ts'
 
 const minSecretChars = 16
 
@@ -27,6 +28,23 @@ const webhookSecret = text(
   'must be whsec_ and 16 to 64 bytes in Base64',
   /^whsec_[A-Za-z0-9+/]{22,86}={0,2}$/,
 )
+const redisUrls = text(
+  'must be redis:// or rediss:// addresses, comma-separated',
+  /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
+).refine(
+  (urls) => urls.split(',').every(namesDatabase),
+  'must name a database by its number, as redis://HOST:PORT/1 does, or none',
+)
 
 /** Kinds of settings, each with what it must be. */
-export const settingKinds = { text, wholeNumber, oneOf, host, path, key, secret, webhookSecret }
+export const settingKinds = {
+  text,
+  wholeNumber,
+  oneOf,
+  host,
+  path,
+  key,
+  secret,
+  webhookSecret,
+  redisUrls,
+}

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isCidr } from '../outgoing/address.ts'
 import { settingKinds } from './kind.ts'
 
-const { host, key, oneOf, path, secret, text, webhookSecret, wholeNumber } = settingKinds
+const { host, key, oneOf, path, redisUrls, secret, text, webhookSecret, wholeNumber } = settingKinds
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 /**
@@ -180,10 +180,7 @@ export const schema = z.object({
     .describe(
       'Proxy (CONNECT) for webhooks, `KYC_URL`, `CARD_NUMBERS_URL` and `RULES_URL`; what is found at a private address is called without it',
     ),
-  REDIS_URL: text(
-    'must be redis:// or rediss:// addresses, comma-separated',
-    /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
-  )
+  REDIS_URL: redisUrls
     .optional()
     .describe(
       'State in Redis instead of the embedded store; several, comma-separated, for a cluster',
@@ -191,10 +188,7 @@ export const schema = z.object({
   REDIS_CLUSTER: oneOf(['true', 'false'])
     .default('false')
     .describe('`true` when `REDIS_URL` names nodes of a Redis Cluster'),
-  REDIS_SENTINEL: text(
-    'must be redis:// or rediss:// addresses, comma-separated',
-    /^rediss?:\/\/[^\s,]+(,rediss?:\/\/[^\s,]+)*$/,
-  )
+  REDIS_SENTINEL: redisUrls
     .optional()
     .describe(
       'Sentinels, comma-separated, that tell which server is the master; the host in `REDIS_URL` is then its name: `redis://USER:PASSWORD@mymaster`',

@@ -254,6 +254,11 @@ describe('readConfig', () => {
     ['OUTGOING_PROXY', 'http://a:b:c', 'must be an address'],
     ['REDIS_URL', 'http://x', 'must be redis:// or rediss:// addresses, comma-separated'],
     ['REDIS_URL', 'redis://a:1,', 'must be redis:// or rediss:// addresses, comma-separated'],
+    ...['redis://a/test', 'redis://a:1/1x', 'redis://a/1,redis://b/two'].map((url) => [
+      'REDIS_URL',
+      url,
+      'must name a database by its number, as redis://HOST:PORT/1 does, or none',
+    ]),
     ['ADMIN_TOKEN', 'short', 'must be at least 16 characters'],
     ['RELAY_SECRET', 'short', 'must be at least 16 characters'],
     ['RELAY_USER', 'a:b', 'must be 1 to 255 characters without a colon'],

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { namesDatabase } from '../../config/redis-url.ts'
 import { isListenedTo } from '../../folder-socket.ts'
 import { type StorePlace, whyNoStore } from '../../store/open.ts'
 import { StoreRefused } from '../../store/port.ts'
@@ -34,6 +35,7 @@ function readPlace(text: string): StorePlace | string {
   if (!redisPattern.test(urls) || !urls.split(',').every((url) => URL.canParse(url))) {
     return 'it must be lmdb:PATH or redis://HOST:PORT'
   }
+  if (!urls.split(',').every(namesDatabase)) return 'a database of Redis is named by its number'
   const cluster = text.startsWith('cluster:') || urls.includes(',')
   return { redis: { urls: urls.split(','), cluster }, dataDir: '' }
 }
