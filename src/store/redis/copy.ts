@@ -1,7 +1,7 @@
 import { dayMs } from '../../clock.ts'
 import { lastDayOf } from '../dated-group.ts'
 import { failureText } from '../failure-text.ts'
-import type { OwnedRecord, StoreRecord } from '../port.ts'
+import { type OwnedRecord, StoreError, type StoreRecord } from '../port.ts'
 import type { RedisConnection } from './client.ts'
 import { decodeRoot } from './commands.ts'
 
@@ -36,6 +36,10 @@ export async function* scanServers(
   readLines: (after: PlacedLine | undefined, limit: number) => Promise<PlacedLine[]>,
 ): AsyncGenerator<readonly StoreRecord[]> {
   const seen = Array.from({ length: keys.partitions }, () => new Set<string>())
+  let isAnother = false
+  connection.onConnected(() => {
+    isAnother = true
+  })
   for await (const names of connection.scanKeys(keys.pattern)) {
     const found: ParsedKey[] = []
     for (const name of names) {
@@ -48,6 +52,8 @@ export async function* scanServers(
     const hashes = found.filter((key) => key.kind === 'hash' && lastDayOf(key.group) >= today)
     yield (await Promise.all(hashes.map((key) => readHash(connection, key)))).flat()
     for (const key of found) if (key.kind === 'index') yield* readIndex(connection, key)
+    // A place in one server's keys is none in those of another, nor of the same one after a start.
+    if (isAnother) throw new StoreError('Redis was connected anew while it was read: repeat', 'no')
   }
   for (let last: PlacedLine | undefined; ; ) {
     const lines = await readLines(last, linesPerPage)

@@ -17,7 +17,7 @@ import {
   startRedis,
   startRedisCluster,
 } from '../../support/redis-server.ts'
-import { temporaryFolder } from '../../support/server.ts'
+import { temporaryFolder, until } from '../../support/server.ts'
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import { commandOf, conformanceNowMs, describeStore, randomFrom } from '../conformance.ts'
 
@@ -392,6 +392,27 @@ describe('a Redis store', () => {
     await Promise.all([single.close(), spread.close()])
     await sleep(20)
     expect(await connected(nodes)).toEqual(before)
+  })
+
+  it('reads no copy over two connections: a place among the keys of one server is none in another', async () => {
+    const restarted = await startRedis(durable)
+    const store = await open({ urls: [restarted.url] })
+    for (let i = 0; i < 8; i++) {
+      const aggregates = Array.from({ length: 500 }, (_, j) => `a-${i}-${j}`)
+      await store.commit(aggregates.map((aggregate) => commandOf({ aggregate })))
+    }
+    const pages = store.scan()[Symbol.asyncIterator]()
+    await pages.next()
+    await restarted.kill()
+    await restarted.restart()
+    const root = { aggregate: 'a-0-0', group: '', id: '' }
+    await until(async () => (await store.load([root]).catch(() => [])).length > 0)
+    const rest = (async () => {
+      while (!(await pages.next()).done) {}
+    })()
+    await expect(rest).rejects.toThrow('connected anew')
+    await store.close()
+    await restarted.dispose()
   })
 
   describe('opening', () => {
