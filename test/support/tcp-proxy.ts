@@ -24,6 +24,8 @@ export interface TcpProxy {
   setFaults(faults: ProxyFaults): void
   /** From now on it leads to another server; connections break. */
   moveTo(port: number): void
+  /** From now on new connections lead to another server; those that stand stay. */
+  lead(port: number): void
   /** Breaks all connections as they are. */
   cut(): void
   dispose(): Promise<void>
@@ -116,6 +118,9 @@ export async function startTcpProxy(firstPort: number, random: () => number): Pr
     moveTo(port) {
       targetPort = port
       cut()
+    },
+    lead(port) {
+      targetPort = port
     },
     setFaults(next) {
       faults = next

@@ -11,7 +11,7 @@ import {
   reconnectDelayMs,
   sentinelOptionsFor,
 } from './client-options.ts'
-import { adviceOn } from './failures.ts'
+import { adviceOn, createReplicaExit } from './failures.ts'
 
 /** What the store needs of a client: a command goes out now, on a connection that is there, or not at all. */
 export interface RedisConnection {
@@ -65,8 +65,14 @@ function run(client: Redis | Cluster, name: string, args: readonly string[]): Pr
 export function standaloneConnection(client: Redis, urls: readonly string[]): RedisConnection {
   const trouble = createTrouble(urls)
   // Without a listener ioredis writes to the console; commands fail anyway and tell why.
-  client.on('error', trouble.note)
+  client.on('error', (error: { readonly command?: { readonly name: string } }) => {
+    trouble.note(error)
+    // It would go on with the first database, which may be another store.
+    if (error.command?.name === 'select') client.disconnect(true)
+  })
   client.on('sentinelError', trouble.note)
+  const leaveReplica = createReplicaExit(() => client.disconnect(true))
+  let writes = false
   let isClosed = false
   // ioredis gives up for good when sentinels tell of a failover while it asks them for the master.
   client.on('end', () => {
@@ -78,7 +84,10 @@ export function standaloneConnection(client: Redis, urls: readonly string[]): Re
 
   async function send(key: string, name: string, args: readonly string[]): Promise<unknown> {
     if (client.status !== 'ready') throw trouble.notSent()
-    return run(client, name, args).catch(namingKey(key))
+    // Who only looks may do so at a replica.
+    writes ||= name === 'FCALL'
+    const sent = run(client, name, args)
+    return (writes ? sent.catch(leaveReplica) : sent).catch(namingKey(key))
   }
 
   return {
@@ -231,7 +240,7 @@ interface Trouble {
 }
 
 /** Said after the reason: that none of the sentinels would do, and that a connection which failed is closed. */
-const tellsNoReason = /^(All sentinels are unreachable|Connection is closed)/
+const tellsNoReason = /^(All sentinels are unreachable|Connection is closed|Stream isn't writeable)/
 
 /** Keeps what was last wrong with the connection, for those who ask later. */
 function createTrouble(urls: readonly string[]): Trouble {

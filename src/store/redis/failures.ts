@@ -1,3 +1,4 @@
+import { machineClock } from '../../clock.ts'
 import { failureText } from '../failure-text.ts'
 import { StoreError } from '../port.ts'
 
@@ -78,7 +79,29 @@ function plainText(text: string): string {
 }
 
 /** Waiting may help, while a failover is on; where it does not, the address is the wrong one. */
-const isReplica = /^(READONLY |ERR Can not run script with write flag on readonly replica)/
+const isReplica =
+  /^(READONLY |MASTERDOWN |ERR Can not run script with write flag on readonly replica)/
+
+/** One that is waited for is asked on the same connection for a while. */
+const leaveEveryMs = 1_000
+
+/**
+ * A name, or a proxy, leads to the master of the moment, but a connection stays with the server that it was made to. One
+ * that has become a replica is left, because a new connection may find who has taken over.
+ */
+export function createReplicaExit(
+  leave: () => void,
+  monoMs = machineClock.monoMs,
+): (error: unknown) => never {
+  let leftMonoMs = Number.NEGATIVE_INFINITY
+  return (error) => {
+    if (isReplica.test(failureText(error)) && monoMs() - leftMonoMs >= leaveEveryMs) {
+      leftMonoMs = monoMs()
+      leave()
+    }
+    throw error
+  }
+}
 
 /** What an operator must change before a server can be used; undefined when waiting may help. */
 export function adviceOn(problem: string): string | undefined {
@@ -87,7 +110,15 @@ export function adviceOn(problem: string): string | undefined {
 
 const advices: readonly (readonly [problem: RegExp, advice: string])[] = [
   [/^(NOAUTH|WRONGPASS|ERR AUTH)/, 'Give user and password in REDIS_URL.'],
+  [
+    /^NOPERM .*'select'/,
+    'Give the user of REDIS_URL the right to run SELECT, or name no database.',
+  ],
   [/^NOPERM/, 'Give the user of REDIS_URL the right to run FUNCTION, FCALL, INFO and CLUSTER.'],
+  [
+    /^ERR (DB index|invalid DB index|SELECT )/,
+    'Name a database that it has behind the port in REDIS_URL, or none.',
+  ],
   [
     /^ERR unknown command/i,
     'Arbiter needs Redis 7 or later, or Valkey, with none of its commands renamed.',

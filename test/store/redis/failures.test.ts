@@ -52,6 +52,12 @@ async function recover(store: Store, aggregate: string, withinMs = 5_000): Promi
   }
 }
 
+async function inStep(replica: RedisServer): Promise<void> {
+  const isUp = async () =>
+    String(await replica.command('INFO', 'replication')).includes('master_link_status:up')
+  while (!(await isUp())) await sleep(10)
+}
+
 describe('the table of failures', () => {
   const meanings: Record<string, Meaning> = {
     "READONLY You can't write against a read only replica.": 'not executed',
@@ -163,7 +169,30 @@ describe('a single server', () => {
     await server.command('REPLICAOF', 'NO', 'ONE')
     await other.close()
     await master.dispose()
+    await recover(store, 'after')
     await isAbsent('readonly')
+  })
+
+  it('that has become a replica is left where its name leads to the one that has taken over', async () => {
+    const master = await startRedis({ 'repl-diskless-sync-delay': '0' })
+    const replica = await startRedis({ replicaof: `127.0.0.1 ${master.port}` })
+    const proxy = await startTcpProxy(master.port, randomFrom(1))
+    const place = { urls: [proxy.url], cluster: false, nowMs: Date.now }
+    const named = await openRedisStore(place)
+    await commitOn(named, 'renamed')
+    await inStep(replica)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    await master.command('REPLICAOF', '127.0.0.1', String(replica.port))
+    // Until the name is changed it is found again and again.
+    const refused = { executed: 'no', message: expect.stringContaining('It is a replica') }
+    await expect(named.trial!()).rejects.toMatchObject(refused)
+    await sleep(100)
+    await expect(named.trial!()).rejects.toMatchObject(refused)
+    proxy.lead(replica.port)
+    await recover(named, 'renamed')
+    await named.trial!()
+    await named.close()
+    await Promise.all([proxy.dispose(), master.dispose(), replica.dispose()])
   })
 
   it('that loads its data refuses: LOADING', async () => {

@@ -464,6 +464,24 @@ describe('a Redis store', () => {
       expect(error.message).toContain('may not run XADD')
     })
 
+    it('refuses a database that is not there, and takes no other for it', async () => {
+      const few = await startRedis({ databases: '2' })
+      const first = await opening({ urls: [`${few.url}/0`] })
+      const second = await opening({ urls: [`${few.url}/1`] })
+      expect(second.file).not.toBe(first.file)
+      const keys = await few.command('DBSIZE')
+      const none = await opening({ urls: [`${few.url}/2`] })
+      expect(none).toBeInstanceOf(StoreRefused)
+      expect(none.message).toContain('Name a database that it has')
+      await few.command('ACL', 'SETUSER', 'one', 'on', '>swordfish', '~*', '+@all', '-select')
+      const one = few.url.replace('//', '//one:swordfish@')
+      const denied = await opening({ urls: [`${one}/1`] })
+      expect(denied).toBeInstanceOf(StoreRefused)
+      expect(denied.message).toContain('the right to run SELECT')
+      expect(await few.command('DBSIZE')).toBe(keys)
+      await few.dispose()
+    })
+
     it('tells that Redis cannot be reached, and never a password', async () => {
       const port = server.port
       const locked = await startRedis({ requirepass: 'open-sesame' })
