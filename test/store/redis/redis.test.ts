@@ -394,6 +394,27 @@ describe('a Redis store', () => {
     expect(await connected(nodes)).toEqual(before)
   })
 
+  it('copies every record of an account and of a list that take several pages, and reads any number at once', async () => {
+    const store = await open()
+    const many = 5_100
+    const aggregate = 'large'
+    const children = Array.from({ length: many }, (_, i) => {
+      return { kind: 'child', aggregate, group: 't', id: `t-${i}`, value: `${i}` } as const
+    })
+    const entries = Array.from({ length: many }, (_, i) => {
+      return { kind: 'index', aggregate, index: 'due', sortKey: `s-${i}`, value: `${i}` } as const
+    })
+    await store.fill([...children, ...entries])
+    const found = new Set<string>()
+    for await (const page of store.scan()) {
+      for (const one of page) if (one.kind === 'child') found.add(one.id)
+      for (const one of page) if (one.kind === 'index') found.add(one.sortKey)
+    }
+    expect(found.size).toBe(2 * many)
+    const loaded = await store.load(children)
+    expect(loaded.map((one) => one?.value)).toEqual(children.map(({ value }) => value))
+  })
+
   it('reads no copy over two connections: a place among the keys of one server is none in another', async () => {
     const restarted = await startRedis(durable)
     const store = await open({ urls: [restarted.url] })
