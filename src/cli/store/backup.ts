@@ -6,6 +6,7 @@ import {
   removeUnfinished,
   writeBackup,
 } from '../../backoffice/backup-file.ts'
+import { indexKindOf } from '../../backoffice/index-kind.ts'
 import { createRecordTally, readStore } from '../../backoffice/transfer.ts'
 import { systemClock } from '../../clock.ts'
 import { readMeta } from '../../engine/format/meta.ts'
@@ -13,7 +14,7 @@ import type { StorePlace } from '../../store/open.ts'
 import type { StoreRecord } from '../../store/port.ts'
 import { Interrupted, onInterrupt } from '../interrupt.ts'
 import { explain } from '../session.ts'
-import { type ExitCode, printText } from '../terminal.ts'
+import { complain, type ExitCode, printText } from '../terminal.ts'
 import { nameOfPlace, refuseMissing } from './address.ts'
 import { withSnapshot } from './snapshot.ts'
 import { onConfigured, printTallies, progress, sayServed, timeIn, withStore } from './store-work.ts'
@@ -44,6 +45,7 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
   await refuseExisting(file)
   await removeUnfinished(file)
   const tally = createRecordTally()
+  const unknown = new Set<string>()
   const report = progress('written')
   const createdAt = new Date(systemClock.nowMs()).toISOString()
   const nowMs = timeIn(place)
@@ -67,13 +69,23 @@ async function backUp(place: StorePlace, file: string): Promise<ExitCode> {
 
   async function* counted(pages: AsyncIterable<readonly StoreRecord[]>) {
     for await (const page of pages) {
-      for (const record of page) tally.add(record)
+      for (const record of page) {
+        tally.add(record)
+        if (record.kind === 'index' && indexKindOf(record.index) === null) unknown.add(record.index)
+      }
       report(tally.records)
       yield page
     }
   }
 
   await printTallies(tally.result())
+  if (unknown.size > 0) {
+    // Better heard now than when the store is gone.
+    complain(
+      `warning: this release cannot restore ${file}: the store has an index ${[...unknown].join(', ')}, ` +
+        'of a newer release or damaged',
+    )
+  }
   await printText(`${file} holds the same as ${nameOfPlace(place)}`)
   return 0
 }

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -114,6 +115,24 @@ describe('what is ended by Ctrl-C', () => {
     expect(await world.runWith({ env }, 'blocks')).toMatchObject({ code: 2 })
     expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 2 })
   })
+})
+
+it('a backup that this release could not restore is told while the store is there', async () => {
+  const world = await createCliWorld()
+  endings.push(world.dispose)
+  await world.importRows(rowOf(1))
+  const { store } = await world.serve()
+  const file = join(world.folder, 'all.ndjson')
+  expect(await world.run('backup', file)).toMatchObject({ code: 0, err: '' })
+  const entry = { kind: 'index', aggregate: 'x', sortKey: 'k', value: '' } as const
+  // One bit from due.
+  await store.fill([{ ...entry, index: 'dte' }])
+  rmSync(file)
+  const { code, err } = await world.run('backup', file)
+  expect(code).toBe(0)
+  expect(err).toContain(`this release cannot restore ${file}: the store has an index dte`)
+  const env = { DATA_DIR: join(world.folder, 'restored') }
+  expect(await world.runWith({ env }, 'restore', file)).toMatchObject({ code: 2 })
 })
 
 it('a copy of a store that is read for long does not look as if it were left', async () => {
