@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { whyDifferent } from '../../../src/cli/store/address.ts'
+import { readAddress, whyDifferent } from '../../../src/cli/store/address.ts'
 import { fastFolder } from '../../support/server.ts'
 
 describe('differences that verify finds', () => {
@@ -22,4 +22,11 @@ describe('differences that verify finds', () => {
     const redis = { urls: ['redis://user:secret@127.0.0.1:1'], cluster: false }
     expect(await whyDifferent({ redis, dataDir: '' })).toMatch(/^a server may use this Redis, /)
   })
+})
+
+it('a database of Redis is named by its number: the client would take the first for any other word', () => {
+  for (const text of ['redis://a/test', 'redis://a/0,redis://b/1x', 'cluster:redis://a/x']) {
+    expect(readAddress(text)).toBe('a database of Redis is named by its number')
+  }
+  expect(readAddress('redis://a:1/2')).toMatchObject({ redis: { urls: ['redis://a:1/2'] } })
 })
