@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { directoryKey } from '../../../src/engine/format/layout.ts'
 import { createDirectory } from '../../../src/engine/memory/directory.ts'
 import type { Store } from '../../../src/store/port.ts'
 import { openCards, startEngine } from '../../support/engine-world.ts'
@@ -51,5 +52,20 @@ describe('the directory', () => {
     expect(await directory.enter([card], newVersion)).toEqual([])
     const other = createDirectory(createMemoryStore(state), 10)
     expect(await other.resolve(['card-1'])).toEqual(new Map([['card-1', 'account-1']]))
+  })
+
+  it('reads an entry again that could not be read, once it is mended', async () => {
+    const state = createMemoryState()
+    const directory = createDirectory(createMemoryStore(state), 10)
+    let versions = 0
+    const card = { cardId: 'card-1', accountId: 'account-1' }
+    await createDirectory(createMemoryStore(state), 10).enter([card], () => `v${versions++}`)
+    const { aggregate, group, id } = directoryKey('card-1')
+    const entries = state.aggregates.get(aggregate)!.groups.get(group)!
+    entries.set(id, '\u0001')
+    expect(await directory.resolve(['card-1'])).toEqual(new Map([['card-1', '']]))
+    expect(directory.accountOf('card-1')).toBeUndefined()
+    entries.set(id, 'account-1')
+    expect(await directory.resolve(['card-1'])).toEqual(new Map([['card-1', 'account-1']]))
   })
 })
