@@ -7,7 +7,7 @@ import { createSecretBox } from '../management/secret-box.ts'
 import type { KeptTransfers } from '../management/transfer/kept-transfer.ts'
 import type { OpenTransfers } from '../management/transfer/sweeper.ts'
 import { createCallerAuthentication } from './authentication.ts'
-import { createShortHash } from './body.ts'
+import { createKeyedHashes } from './body.ts'
 import { createClientCache } from './client-cache.ts'
 import type { ApiContext, ApiSettings } from './context.ts'
 import { createCursors } from './cursor.ts'
@@ -91,7 +91,7 @@ export function createApi(
       sandbox,
     }),
     references,
-    shortHash: createShortHash(keys[0]),
+    keyedHashes: createKeyedHashes(keys),
     token: { clients, tokens, clock },
     tls,
     clock,

@@ -79,18 +79,30 @@ export function bodyText(body: unknown): string {
 const keptHashBytes = 9
 
 /** What is kept of a payload's hash, for a day, to tell a retry from another call. */
-export type ShortHash = (hash: string, hasIdentity: boolean) => string
+export function shortHash(hash: string): string {
+  return shortened(Buffer.from(hash, 'hex'))
+}
+
+function shortened(bytes: Buffer): string {
+  return bytes.subarray(0, keptHashBytes).toString('base64url')
+}
+
+/** What may be kept of a hash: by the newest key first, and at last as releases up to 0.3.0 kept it. */
+export type KeyedHashes = (hash: string) => readonly string[]
 
 /**
  * Where the payload has an identity number, and most of the rest is known, whoever has the store could try all numbers:
  * of such a payload only a hash with a key is kept.
  */
-export function createShortHash(key: Buffer): ShortHash {
-  const hashing = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), 'arbiter/payload/v1', 32))
-  return (given, hasIdentity) => {
-    const bytes = Buffer.from(given, 'hex')
-    const kept = hasIdentity ? createHmac('sha256', hashing).update(bytes).digest() : bytes
-    return kept.subarray(0, keptHashBytes).toString('base64url')
+export function createKeyedHashes(keys: readonly Buffer[]): KeyedHashes {
+  const none = Buffer.alloc(0)
+  const hashings = keys.map((key) =>
+    Buffer.from(hkdfSync('sha256', key, none, 'arbiter/payload/v1', 32)),
+  )
+  return (hash) => {
+    const bytes = Buffer.from(hash, 'hex')
+    const keyed = hashings.map((key) => shortened(createHmac('sha256', key).update(bytes).digest()))
+    return [...keyed, shortened(bytes)]
   }
 }
 

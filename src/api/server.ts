@@ -11,7 +11,7 @@ import { createWorkShare, type WorkShare } from '../http/work-share.ts'
 import { StoreError } from '../store/port.ts'
 import { within } from '../timing.ts'
 import { type AuthenticateCaller, type Caller, referenceOf } from './authentication.ts'
-import { payloadHash, type ShortHash } from './body.ts'
+import { type KeyedHashes, payloadHash, shortHash } from './body.ts'
 import { conditions, isRefused, type Refused, refuse } from './condition.ts'
 import { addDescription } from './document/description.ts'
 import { type Envelope, refusalEnvelope, successOf } from './envelope.ts'
@@ -43,7 +43,7 @@ export interface ApiServerOptions {
   readonly publicUrls: readonly string[]
   readonly authenticate: AuthenticateCaller
   readonly references: References
-  readonly shortHash: ShortHash
+  readonly keyedHashes: KeyedHashes
   readonly outside: Pick<Outside, 'kyc' | 'kycSecret' | 'onTrouble'>
   readonly token: Omit<TokenEndpointOptions, 'onAnswered' | 'onBug'>
   /** null: plain HTTP, for loopback or a proxy in front. */
@@ -236,7 +236,9 @@ export function createApiServer(options: ApiServerOptions): FastifyInstance {
     if (isRefused(input)) return input
     const { params, query, body, plain, warnings } = input
     const hash = payloadHash(method, target, route.method === 'GET' ? null : plain)
-    const kept = options.shortHash(hash, route.hasIdentity === true)
+    const kept = route.hasIdentity
+      ? await options.references.keptHash(caller!, options.keyedHashes(hash))
+      : shortHash(hash)
     const identity = { hash: kept, method, path: target.split('?', 1)[0]! }
     const nowMs = clock.nowMs()
     const call = { caller: caller!, request: identity, nowMs, params, query, body }

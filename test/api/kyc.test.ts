@@ -1,14 +1,14 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, vi } from 'vitest'
-import { type Plain, payloadHash } from '../../src/api/body.ts'
+import { createKeyedHashes, type Plain, payloadHash } from '../../src/api/body.ts'
 import { indexes, kycAggregate } from '../../src/engine/format/layout.ts'
 import { createIdentityHashes, readIdentity } from '../../src/kyc/identity.ts'
 import { imageKeys, readImages } from '../../src/kyc/image.ts'
 import { readKyc, submissionOf } from '../../src/kyc/kyc.ts'
 import { rewrapKycs } from '../../src/kyc/rewrap.ts'
 import { readCustomer } from '../../src/management/customer.ts'
-import { decodeReference } from '../../src/management/reference-record.ts'
+import { decodeReference, encodeReference } from '../../src/management/reference-record.ts'
 import { createSecretBox } from '../../src/management/secret-box.ts'
 import { readWebhookSecret, signedHeaders } from '../../src/outgoing/signature.ts'
 import { type Command, type Store, StoreError } from '../../src/store/port.ts'
@@ -78,6 +78,21 @@ async function openWorld(options: ApiWorldOptions = { sandbox: true }) {
     }
   }
   return { ...world, send: world.call, call, passTime }
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>
+
+/** Writes the only Reference of a world as if its payload were kept otherwise. */
+async function keepHash({ store, aggregates }: World, hash: string): Promise<void> {
+  for await (const page of store.scan()) {
+    for (const one of page) {
+      if (one.kind !== 'child' || !one.group.startsWith('r@')) continue
+      const { aggregate, group, id } = one
+      const value = encodeReference({ ...decodeReference(one.value), hash })
+      const write = { put: [{ group, id, value }] }
+      await aggregates.change({ aggregate, reads: [], decide: () => ({ result: null, write }) })
+    }
+  }
 }
 
 /** By its different lists each is named several times. */
@@ -201,6 +216,21 @@ describe('a person with a number', () => {
       status: 504,
       code: '172',
     })
+  })
+
+  it.each([
+    ['kept without a key, as by release 0.3.0', undefined],
+    ['kept by the key of before', randomBytes(32)],
+  ])('is verified by a repeated call whose payload was %s', async (_how, oldKey) => {
+    const world = await openWorld({ sandbox: true, oldKeys: oldKey === undefined ? [] : [oldKey] })
+    const failing = person('22200000006')
+    const submit = (body: unknown) => world.call('POST', '/kyc/individual', body, 'R1')
+    expect(await submit(failing)).toMatchObject({ status: 502 })
+    const hashed = payloadHash('POST', '/api/v1/kyc/individual', failing as Plain)
+    const [hash] = createKeyedHashes(oldKey === undefined ? [] : [oldKey])(hashed)
+    await keepHash(world, hash!)
+    expect(await submit(person('22200000100'))).toMatchObject({ code: '139' })
+    expect(await submit(failing)).toMatchObject({ status: 200, data: { status: 'Approved' } })
   })
 
   it('is another customer of another organization, which cannot see the verification', async () => {

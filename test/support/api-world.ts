@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { createCallerAuthentication } from '../../src/api/authentication.ts'
-import { createShortHash } from '../../src/api/body.ts'
+import { createKeyedHashes } from '../../src/api/body.ts'
 import { createClientCache } from '../../src/api/client-cache.ts'
 import type { ApiContext, RelayTarget } from '../../src/api/context.ts'
 import { createCursors } from '../../src/api/cursor.ts'
@@ -52,6 +52,8 @@ export interface ApiWorldOptions {
   readonly state?: MemoryState
   /** The key and the client of that other one. */
   readonly like?: { readonly key: Buffer; readonly credentials: Credentials }
+  /** What was the key before. */
+  readonly oldKeys?: readonly Buffer[]
   readonly callMs?: number
   readonly isPressed?: () => boolean
   /** Instead of one in memory. */
@@ -181,7 +183,7 @@ export async function openApi(options: ApiWorldOptions = {}) {
       isShared: options.state !== undefined,
       ofReads: true,
     }),
-    shortHash: createShortHash(key),
+    keyedHashes: createKeyedHashes([key, ...(options.oldKeys ?? [])]),
     outside,
     token: { clients, tokens, clock },
     tls: null,

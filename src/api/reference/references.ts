@@ -19,6 +19,8 @@ export interface References {
     route: Route,
     handle: Handle,
   ): Promise<Result>
+  /** Of what may be kept of a hash, that by which the call has begun already: a key may have changed since. */
+  keptHash(caller: Caller, ways: readonly string[]): Promise<string>
   /** Resolves when what was answered is noted. */
   settle(): Promise<void>
 }
@@ -70,6 +72,10 @@ export function createReferences(options: ReferencesOptions): References {
   return {
     look,
     settle: notes.settle,
+    async keptHash(caller, ways) {
+      const found = await readReference(options, caller, options.nowMs())
+      return ways.find((one) => one === found?.hash) ?? ways[0]!
+    },
     async run(call, route, handle) {
       // What counts as a read and is none may send something.
       const isSending = route.reads && route.method !== 'GET'
