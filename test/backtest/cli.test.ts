@@ -164,6 +164,14 @@ it('a loosened rule is named by diff, with what it matched in the log and exit c
   expect([same.code, same.out]).toEqual([0, '0 changes, none loosens\n'])
 }, 60_000)
 
+it('diff names the values of a list, also those that look like a card number side by side', async () => {
+  const rule = { id: 'listed', when: 'merchant.mcc in lists.mccs' }
+  const before = packFolder('before', [rule], { mccs: '7801\n' })
+  const after = packFolder('after', [rule], { mccs: '7801\n5411\n5999\n6011\n7995\n' })
+  const { out } = await world.run('rules', 'diff', before, after, '--no-log')
+  expect(out).toContain('4 added (5411,  5999,  6011,  7995), 0 removed')
+}, 60_000)
+
 it('of rules that tag or allow, diff takes from the log only what is looser of them', async () => {
   const large = { when: 'amount > 100', decline: undefined }
   const both = packFolder('both', [

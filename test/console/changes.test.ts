@@ -59,6 +59,8 @@ it('changes say what was done and how much money it was, in the currency of the 
   await api('POST', '/cards/transfer', { ...cards, amount: 10 })
   await api('POST', '/cards/card-3/topup', { amount: 700 })
   await api('PATCH', '/cards/card-1', { cardLimits: { dailyLimit: 5, transactionLimit: 3 } })
+  const mccs = ['5411', '5999', '6011', '7995']
+  await api('PATCH', '/cards/card-2', { whiteListedMccs: mccs })
   await cli('organization', 'adopt', 'org-1')
   const told = await changes()
   expect(told).toContainEqual(['card-1', 'top-up of 25.50 USD', 'allowance'])
@@ -66,6 +68,8 @@ it('changes say what was done and how much money it was, in the currency of the 
   expect(told).toContainEqual(['card-1', 'transfer to card-2 of 10.00 USD', ''])
   expect(told).toContainEqual(['card-2', 'transfer from card-1 of 10.00 USD', ''])
   expect(told).toContainEqual(['card-3', 'top-up of 700 JPY', ''])
+  // Side by side they look like a card number, which would be masked.
+  expect(told).toContainEqual(['card-2', `allowedMccs ${mccs.join('  ')}`, ''])
   expect(told).toContainEqual(['card-1', 'dailyLimit 5.00 USD, transactionLimit 3.00 USD', ''])
   expect(told.map(([, what]) => what)).toContain('given to organization org-1')
   expect(told.map(([, what]) => what)).not.toContain('nothing')

@@ -107,6 +107,15 @@ describe('masking', () => {
     expect(maskPan(columns)).toBe(columns)
   })
 
+  it('leaves values in quotes beside each other, of which each is looked at by itself', () => {
+    const mccs = ['5411', '5999', '6011', '7995']
+    expect(maskPan(mccs.join(' '))).toContain('…')
+    expect(maskPan(JSON.stringify(mccs))).toBe(JSON.stringify(mccs))
+    const condition = `merchant.mcc in ['${mccs.join("','")}']`
+    expect(maskPan(condition)).toBe(condition)
+    expect(maskPan('["4111111111111111","5411"]')).toBe('["411111…1111","5411"]')
+  })
+
   it('leaves most numbers that are none', () => {
     let masked = 0
     for (let i = 0; i < 10_000; i++) {

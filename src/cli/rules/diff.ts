@@ -186,6 +186,9 @@ function linesOf({ part, id, what, place, fields, effect, values, log }: Told): 
   ]
 }
 
+/** With one space several MCCs would be taken for a card number, and masked. */
+const divider = ',  '
+
 function some(values: readonly string[]): string {
-  return values.length === 0 ? '' : ` (${values.join(', ')})`
+  return values.length === 0 ? '' : ` (${values.join(divider)})`
 }

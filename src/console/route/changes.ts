@@ -183,8 +183,11 @@ function fieldText(name: string, value: unknown, currency: string): string {
   return isMoney ? moneyText(value, currency) : shown(value)
 }
 
+/** With one space several MCCs would be taken for a card number, and masked. */
+const divider = '  '
+
 function shown(value: unknown): string {
-  if (Array.isArray(value)) return value.length > 5 ? `${value.length} values` : value.join(' ')
+  if (Array.isArray(value)) return value.length > 5 ? `${value.length} values` : value.join(divider)
   return value === null ? 'none' : String(value)
 }
 
