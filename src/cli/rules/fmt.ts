@@ -1,5 +1,5 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { readFolder } from '../../rules/pack/folder.ts'
 import { formatFile } from '../../rules/pack/formatting.ts'
@@ -51,7 +51,11 @@ async function format(dir: string, check: boolean): Promise<ExitCode> {
       }
       changed++
       await print(join(dir, name))
-      if (!check) replace(join(dir, name), next)
+      const problem = check ? '' : replace(join(dir, name), next)
+      if (problem !== '') {
+        complain(problem)
+        return 1
+      }
     }
     if (changed > 0 && !check && files.has(sealFile))
       complain(`the seal is broken: arbiter rules seal ${dir}`)
@@ -63,8 +67,19 @@ async function format(dir: string, check: boolean): Promise<ExitCode> {
   return unread > 0 || (check && changed > 0) ? 1 : 0
 }
 
-/** A server that reads meanwhile must find the file as it was or as it is. */
-function replace(path: string, text: string): void {
-  writeFileSync(`${path}.tmp`, text)
-  renameSync(`${path}.tmp`, path)
+/** A server that reads meanwhile must find the file as it was or as it is. Returns why it cannot be written. */
+function replace(path: string, text: string): string {
+  let partial = ''
+  try {
+    // A link stays one, and what it leads to is written.
+    const file = realpathSync(path)
+    // Hidden: any other name in the folder of an organization refuses the pack, also while it is there for a moment.
+    partial = join(dirname(file), `.${basename(file)}.tmp`)
+    writeFileSync(partial, text, { mode: statSync(file).mode })
+    renameSync(partial, file)
+    return ''
+  } catch (error) {
+    if (partial !== '') rmSync(partial, { force: true })
+    return `${path} cannot be written (${(error as NodeJS.ErrnoException).code}), and is as it was`
+  }
 }

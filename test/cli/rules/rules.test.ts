@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type CliWorld, createCliWorld, rowOf } from '../../support/cli.ts'
@@ -272,6 +281,28 @@ describe('arbiter rules keys, pack, fmt and schema', patient, () => {
     await world.run('rules', 'seal', copy)
     rmSync(bundle)
     expect((await world.run('rules', 'check', copy)).code).toBe(0)
+  })
+
+  it('leaves nothing that would refuse the pack where a file cannot be written, and links are links', async () => {
+    const copy = packWith({})
+    const own = join(copy, 'organizations', 'acme')
+    mkdirSync(own, { recursive: true })
+    const untidy = '- {why: x, id: zed, when: false,   decline: "128"}\n'
+    const [shared, link] = [join(world.folder, 'shared.yaml'), join(own, 'z.rules.yaml')]
+    writeFileSync(shared, untidy)
+    symlinkSync(shared, link)
+    // As a full disk, for whom also root may not write.
+    const partial = join(world.folder, '.shared.yaml.tmp')
+    symlinkSync('/nowhere/x', partial)
+    const failed = await world.run('rules', 'fmt', copy)
+    expect([failed.code, failed.err]).toEqual([
+      1,
+      `arbiter: ${link} cannot be written (ENOENT), and is as it was\n`,
+    ])
+    expect([readFileSync(shared, 'utf8'), readdirSync(own)]).toEqual([untidy, ['z.rules.yaml']])
+    expect((await world.run('rules', 'fmt', copy)).code).toBe(0)
+    expect(lstatSync(link).isSymbolicLink()).toBe(true)
+    expect(readFileSync(shared, 'utf8')).not.toBe(untidy)
   })
 
   it('writes files in one form, and schemas that know the pack', async () => {
