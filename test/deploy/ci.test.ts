@@ -81,6 +81,21 @@ it('a test that fails, too little cover and a base that is not there fail', () =
   ])
 }, 60_000)
 
+it('a file that is hidden is none of the pack, at a commit as in the folder', () => {
+  const settings = join(folder, 'rules', '.gitlab-ci.yml')
+  writeFileSync(settings, 'stages: []\n')
+  git('add', '.')
+  git('commit', '-qm', 'settings')
+  const ci = ['rules', 'ci', 'rules', '--base', 'HEAD']
+  const { status, stdout } = spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), ...ci], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  expect([status, stdout]).toEqual([0, expect.stringContaining('0 changes, none loosens')])
+  git('rm', '-q', join('rules', '.gitlab-ci.yml'))
+  git('commit', '-qm', 'none')
+}, 60_000)
+
 it('a change that brings the pack, or mends one that is refused, passes as one to look at twice', () => {
   git('commit', '-q', '--allow-empty', '-m', 'base again')
   const arbiter = (args: readonly string[], env: Record<string, string> = {}) =>

@@ -128,8 +128,9 @@ function compare(before: PackSide, after: PackSide): ComparedBase {
   return { version: before.pack.version, changes: diffPacks(before, after) }
 }
 
+/** As in a folder, what is hidden is no file of the pack: many repositories have settings of their own as YAML. */
 const isPackFile =
-  /^(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt|organizations\/[^/]+\/[^/]+\.ya?ml)$/
+  /^(?!(?:.*\/)?\.)(?:[^/]+\.ya?ml|pack\.seal|lists\/[^/]+\.txt|organizations\/[^/]+\/[^/]+\.ya?ml)$/
 const maxGitBytes = 64 << 20
 
 /** The pack as it is at a commit or in a bundle; a text is why that cannot be read. */
