@@ -182,9 +182,18 @@ async function writeCustomers(
   written: WrittenRows,
 ): Promise<ExitCode> {
   const problems = createProblemList()
+  const summary = () => {
+    const { imported, present } = written
+    return `imported ${imported}, already there ${present}, refused ${problems.rows}`
+  }
   written.isOpen = true
   for await (const rows of batchesOf(input.second(), readRow, problems)) {
-    if (signal.aborted) throw new Interrupted()
+    if (signal.aborted) {
+      written.isOpen = false
+      complain('stopped: import the file again for the rest')
+      await printText(summary())
+      return 130
+    }
     const outcomes = rows.map(({ row }) => addCustomer(aggregates, row, clock.nowMs()))
     for (const [i, outcome] of (await Promise.all(outcomes)).entries()) {
       if (wasTurnedDown(outcome)) problems.add(rows[i]!.line, [outcome.refused])
@@ -194,7 +203,6 @@ async function writeCustomers(
   }
   written.isOpen = false
   problems.end()
-  const { imported, present } = written
-  await printText(`imported ${imported}, already there ${present}, refused ${problems.rows}`)
+  await printText(summary())
   return problems.rows > 0 ? 1 : 0
 }
