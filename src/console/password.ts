@@ -6,6 +6,9 @@ const maxMemoryBytes = 64 * 1024 * 1024
 const keyBytes = 32
 const saltBytes = 16
 
+/** A longer one is refused by the login. */
+export const maxPasswordChars = 1_024
+
 const pattern = /^scrypt\$(\d{1,7})\$(\d{1,3})\$(\d{1,3})\$([\w-]{16,64})\$([\w-]{40,100})$/
 
 export function isPasswordHash(text: string): boolean {

@@ -10,6 +10,7 @@ import { StoreError } from '../store/port.ts'
 import { maskPan } from '../telemetry/mask.ts'
 import type { Asset, Assets } from './assets.ts'
 import type { Live, Wants } from './live.ts'
+import { maxPasswordChars } from './password.ts'
 import { ConsoleRefused, type ConsoleRoute } from './route.ts'
 import {
   cookieName,
@@ -41,7 +42,10 @@ const requestTimeoutMs = 10_000
 /** Requests at work at once; subscriptions do not count. */
 const maxAtWork = 64
 
-const credentials = z.object({ name: z.string().max(64), password: z.string().min(1).max(1024) })
+const credentials = z.object({
+  name: z.string().max(64),
+  password: z.string().min(1).max(maxPasswordChars),
+})
 
 /** Pages, data and changes for people, on a port of its own. */
 export function createConsoleServer(options: ConsoleServerOptions): FastifyInstance {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { appendFile, readFile } from 'node:fs/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { hashPassword } from '../../console/password.ts'
+import { hashPassword, maxPasswordChars } from '../../console/password.ts'
 import { userName } from '../../console/users.ts'
 import { complain, type ExitCode, print, sayRefused } from '../terminal.ts'
 
@@ -49,6 +49,15 @@ export function addConsoleUser(group: Command): void {
     })
 }
 
+/** A file that is not there has nobody in it. */
+async function textOf(file: string | null): Promise<string> {
+  return file === null ? '' : readFile(file, 'utf8').catch(() => '')
+}
+
+function hasUser(text: string, name: string): boolean {
+  return text.split('\n').some((line) => line.startsWith(`${name}:`))
+}
+
 function readName(text: string): string {
   if (userName.test(text)) return text
   throw new InvalidArgumentError('It must be 1 to 64 letters, digits and . _ @ -')
@@ -59,11 +68,19 @@ async function addUser(name: string, { role, passwordStdin }: UserOptions): Prom
   if (given !== null && given.length < minPasswordChars) {
     return sayRefused(`the password must have at least ${minPasswordChars} characters`)
   }
+  if (given !== null && given.length > maxPasswordChars) {
+    return sayRefused(`the password must have at most ${maxPasswordChars} characters`)
+  }
   const password = given ?? randomBytes(15).toString('base64url')
   const file = process.env[variables[role]] || null
-  const before = file === null ? '' : await readFile(file, 'utf8').catch(() => '')
-  if (before.split('\n').some((line) => line.startsWith(`${name}:`))) {
+  const before = await textOf(file)
+  if (hasUser(before, name)) {
     return sayRefused(`${name} is in ${file} already: remove that line first`)
+  }
+  // Who is in both files is the operator, and the password of the other line would be wrong for ever.
+  const operators = process.env[variables.operator] || null
+  if (role === 'viewer' && hasUser(await textOf(operators), name)) {
+    return sayRefused(`${name} is an operator in ${operators}: remove that line first`)
   }
   const line = `${name}:${await hashPassword(password)}\n`
   if (file === null) {
