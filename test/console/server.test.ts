@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readPackTests } from '../../src/rules/testing/test-document.ts'
 import { askConsole, type ConsoleWorld, startConsoleServer } from '../support/console-world.ts'
 import { send, temporaryFolder } from '../support/server.ts'
 
@@ -179,14 +180,23 @@ describe('whose a card is', () => {
   }
 
   it('is told in a change, a rule and a test case, and a viewer gets no full id', async () => {
-    const { status } = await send(world.server.url, { eventId: 'evt-whose', cardId: 'card-4' })
+    // It looks like a card number: a test case must not have it, and still be one.
+    const transactionId = '5555555555554444'
+    const ask = { eventId: 'evt-whose', cardId: 'card-4', transactionId }
+    const { status } = await send(world.server.url, ask)
     expect(status).toBe(200)
-    for (const text of await toldOf('alice')) expect(text).toContain('customer-3')
+    const told = await toldOf('alice')
+    for (const text of told) expect(text).toContain('customer-3')
     const [change, decision, testCase] = await toldOf('victor')
     for (const text of [change, decision, testCase]) expect(text).not.toContain('customer-3')
     expect(change).toContain('"after":"cu…-3"')
     expect(decision).toContain('"name":"card.customerId","value":"')
-    expect(testCase).toContain('customerId: cu…-3')
+    expect(testCase).toContain('customerId: masked-')
+    for (const body of [told[2]!, testCase!]) {
+      const { text } = JSON.parse(body)
+      expect(text).not.toContain(transactionId)
+      expect(readPackTests(new Map([['told.test.yaml', text]])).faults).toEqual([])
+    }
   })
 })
 

@@ -1,8 +1,8 @@
 import { appendFile, readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { stringify } from 'yaml'
 import { maxSearched } from '../../backoffice/log-search.ts'
 import { findDecision, readPastAccount } from '../../backoffice/past-decision.ts'
+import { caseText } from '../../backtest/case-text.ts'
 import { sharedRulesOf } from '../../backtest/counting.ts'
 import { maxEarlier, type TestCase, testCaseOf } from '../../backtest/test-case.ts'
 import { whyNoPack } from '../../backtest/told-past.ts'
@@ -11,7 +11,6 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readPackFiles } from '../../rules/pack/reading.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
-import { maskPan } from '../../telemetry/mask.ts'
 import { readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, print, printText, sayRefused } from '../terminal.ts'
@@ -75,7 +74,7 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   const made = past === null ? null : testCaseOf(target, past.entries, past.start, alone)
   if (made === null) return sayRefused(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
-  const text = yamlOf(named)
+  const text = caseText(named)
   const { ruleId } = target.answer!
   if (alone.has(ruleId)) {
     complain(`warning: ${ruleId} looks at other accounts too, whose events are not in the case`)
@@ -95,23 +94,6 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   }
   await printText(`added to ${options.out}: run arbiter rules test`)
   return 0
-}
-
-/** Texts that may say anything; an id must stay one. */
-const freeTexts: ReadonlySet<string> = new Set(['name', 'city'])
-
-/** Without card numbers: an id that looks like one gets another, the same wherever it stands. */
-function yamlOf(made: TestCase): string {
-  const ids = new Map<string, string>()
-  const masked = JSON.parse(JSON.stringify(made), (name, value: unknown) => {
-    if (typeof value !== 'string') return value
-    const shown = maskPan(value)
-    if (shown === value || freeTexts.has(name)) return shown
-    const id = ids.get(value) ?? `masked-${ids.size + 1}`
-    ids.set(value, id)
-    return id
-  }) as TestCase
-  return stringify([masked], { lineWidth: 0 })
 }
 
 const fileName = 'new-test.test.yaml'

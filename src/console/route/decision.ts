@@ -1,4 +1,3 @@
-import { stringify } from 'yaml'
 import { z } from 'zod'
 import {
   type AccountHistory,
@@ -7,6 +6,7 @@ import {
   readAccountHistory,
 } from '../../backoffice/account-history.ts'
 import { readBook } from '../../backoffice/stored-book.ts'
+import { caseText } from '../../backtest/case-text.ts'
 import { testCaseOf } from '../../backtest/test-case.ts'
 import { whyNoPack } from '../../backtest/told-past.ts'
 import { gather } from '../../domain/change/book.ts'
@@ -240,9 +240,6 @@ async function writeTestCase(cursor: string, who: Who, office: Office): Promise<
   }
   const made = testCaseOf(entry, history.entries, history.start())
   if (made === null) throw new ConsoleRefused(409, 'this decision makes no test case')
-  const cards = made.cards.map((card) => ({
-    ...card,
-    customerId: fieldFor('customerId', String(card.customerId), who),
-  }))
-  return { text: stringify([{ ...made, cards }], { lineWidth: 0 }) }
+  // Of an id as pages show it to a viewer, or masked, a pack would say that it is none.
+  return { text: caseText(made, who.role === 'operator' ? [] : ['customerId']) }
 }
