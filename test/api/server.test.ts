@@ -332,6 +332,24 @@ describe('the token endpoint', () => {
     expect(bugs).toHaveLength(1)
   })
 
+  it('leaves no secret in the log that was sent where the id should be', async () => {
+    const { askToken, credentials, answered } = await openApi()
+    const { clientId, clientSecret } = credentials
+    const sent = (id: string, secret: string) => {
+      const authorization = `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+      return askToken('grant_type=client_credentials', { authorization })
+    }
+    const refused = { operation: 'token', status: 401 }
+    await sent(clientSecret, clientId)
+    expect(answered.at(-1)).toMatchObject({ ...refused, clientId: '' })
+    expect(JSON.stringify(answered)).not.toContain(clientSecret)
+    await sent(`cli_${clientSecret}`, clientId)
+    expect(answered.at(-1)).toMatchObject({ ...refused, clientId: '' })
+    // Whose secret is wrong is told.
+    await sent(clientId, 'wrong')
+    expect(answered.at(-1)).toMatchObject({ ...refused, clientId })
+  })
+
   it('takes no other method, no body above 4 KiB, and not more than five calls a second', async () => {
     const { url, askToken } = await openApi()
     const got = await fetch(`${url}/connect/token`)

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import { type Scope, scopes, sha256 } from '../../management/client.ts'
+import { isUlid } from '../../management/id.ts'
 import { StoreError } from '../../store/port.ts'
 import type { ClientCache } from '../client-cache.ts'
 import { headerIn } from '../header.ts'
@@ -85,7 +86,7 @@ export function addTokenEndpoint(server: FastifyInstance, options: TokenEndpoint
       options.onBug(error)
       return refusal(500, 'server_error', 'a fault of the server, whose log tells more')
     })
-    options.onAnswered(status, credentials?.clientId ?? '')
+    options.onAnswered(status, loggedId(credentials))
     return reply
       .code(status)
       .headers({ 'cache-control': 'no-store', ...headers })
@@ -123,6 +124,12 @@ function readCredentials(rawHeaders: readonly string[]): Credentials | null {
   const [, clientId, clientSecret] = /^([!-9;-~]{1,64}):(.*)$/s.exec(text) ?? []
   if (clientId === undefined || clientSecret === undefined) return null
   return { clientId, clientSecret }
+}
+
+/** What is no id of a client may be the secret of one: who writes the two the wrong way round must not find it in the log. */
+function loggedId(credentials: Credentials | null): string {
+  const { clientId = '' } = credentials ?? {}
+  return clientId.startsWith('cli_') && isUlid(clientId.slice('cli_'.length)) ? clientId : ''
 }
 
 function isScope(text: string): text is Scope {
