@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino'
 import { systemClock } from '../clock.ts'
 import { openLogOutput } from './log-output.ts'
+import { maskPan } from './mask.ts'
 
 export type { Logger }
 
@@ -37,6 +38,12 @@ export function createLogSink(level: string): LogSink {
       base: null,
       timestamp: () => `,"time":"${isoTime()}"`,
       formatters: { level: (label) => ({ level: label }) },
+      // Ids are in what went wrong with them, and in what a pack is refused for.
+      hooks: {
+        logMethod(words, method) {
+          method.apply(this, words.map(withoutCardNumbers) as typeof words)
+        },
+      },
     },
     output,
   )
@@ -90,6 +97,26 @@ export function createLogSink(level: string): LogSink {
     },
     flush,
   }
+}
+
+/** Some look like a card number with their port, and are what a line is read for. */
+const ipAddress = /((?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?![\d.]))/
+
+function masked(text: string): string {
+  const parts = text.split(ipAddress)
+  return parts.map((part, i) => (i % 2 === 1 ? part : maskPan(part))).join('')
+}
+
+/** A message, or fields of which each is a text or none. */
+function withoutCardNumbers(word: unknown): unknown {
+  if (typeof word === 'string') return masked(word)
+  if (typeof word !== 'object' || word === null || word instanceof Error) return word
+  return Object.fromEntries(
+    Object.entries(word).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? masked(value) : value,
+    ]),
+  )
 }
 
 /** Answers come in groups, and a text of the time costs about a tenth of their line. */

@@ -50,6 +50,33 @@ describe('the log', () => {
     expect(kept.length * 500).toBeLessThan(9 * 2 ** 20)
   })
 
+  it('hides what may be a card number in whatever goes wrong, and keeps numbers', async () => {
+    const telling = `
+      import { createLogSink } from ${JSON.stringify(module)}
+      const sink = createLogSink('info')
+      const id = '4111111111111111'
+      sink.logger.error('a transfer of a:' + id + ' cannot be finished')
+      sink.logger.warn({ warning: 'a.test.yaml:1 card ' + id, count: 4111111111111111 }, 'at 34.127.101.102:6379 for ' + id)
+      await sink.end()
+    `
+    const out = execFileSync(process.execPath, ['--input-type=module', '-e', telling])
+    const shown = '411111…1111'
+    expect(
+      out
+        .toString()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { level: 'error', msg: `a transfer of a:${shown} cannot be finished` },
+      {
+        warning: `a.test.yaml:1 card ${shown}`,
+        count: 4111111111111111,
+        msg: `at 34.127.101.102:6379 for ${shown}`,
+      },
+    ])
+  })
+
   it('whose disk is full keeps nobody from working or ending, and tells how much was dropped', async () => {
     const full = openSync('/dev/full', 'w')
     const child = spawn(process.execPath, ['--input-type=module', '-e', writer], {
