@@ -11,6 +11,7 @@ import { compilePack } from '../../rules/load/compiler.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
 import { readPackFiles } from '../../rules/pack/reading.ts'
 import { runPackTests } from '../../rules/testing/pack-test.ts'
+import { maskPan } from '../../telemetry/mask.ts'
 import { readId } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { complain, type ExitCode, print, printText, sayRefused } from '../terminal.ts'
@@ -74,7 +75,7 @@ async function write(options: NewTestOptions, session: Session): Promise<ExitCod
   const made = past === null ? null : testCaseOf(target, past.entries, past.start, alone)
   if (made === null) return sayRefused(`account ${target.accountId} cannot be told from the log`)
   const named = options.name === undefined ? made : { ...made, name: options.name }
-  const text = caseText(named)
+  const text = caseText(named, maskPan)
   const { ruleId } = target.answer!
   if (alone.has(ruleId)) {
     complain(`warning: ${ruleId} looks at other accounts too, whose events are not in the case`)

@@ -21,6 +21,7 @@ import { explainNow, explainThen } from '../../engine/notice/surroundings.ts'
 import type { ExplainedDecision } from '../../rules/explain/decision-explanation.ts'
 import { declinesAsk, ruleWords } from '../../rules/explain/rule-words.ts'
 import type { CompiledPack } from '../../rules/pack/compiled-pack.ts'
+import { maskPan } from '../../telemetry/mask.ts'
 import { fieldFor, lookBounds, type Office, unpackCursor } from '../office.ts'
 import { ConsoleRefused, type ConsoleRoute, defineConsoleRoute } from '../route.ts'
 import type { Who } from '../session.ts'
@@ -241,5 +242,5 @@ async function writeTestCase(cursor: string, who: Who, office: Office): Promise<
   const made = testCaseOf(entry, history.entries, history.start())
   if (made === null) throw new ConsoleRefused(409, 'this decision makes no test case')
   // Of an id as pages show it to a viewer, or masked, a pack would say that it is none.
-  return { text: caseText(made, who.role === 'operator' ? [] : ['customerId']) }
+  return { text: caseText(made, maskPan, who.role === 'operator' ? [] : ['customerId']) }
 }
