@@ -114,6 +114,8 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     }
     driving--
     for (const { known, problem } of stuck) {
+      // Its own request is over by now, and nothing of it has moved.
+      if (problem === nowhere) continue
       const { id } = known.transfer
       onTrouble(`transfer ${id} cannot be driven again after the store lost something: ${problem}`)
     }
@@ -132,6 +134,7 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
           onTrouble(leftAlone)
           return ''
         }
+        if (end === 'nowhere') return nowhere
         repeated++
         if (before === losses) return ''
       } catch (error) {
@@ -212,6 +215,9 @@ export function createKeptTransfers(options: KeptTransfersOptions): KeptTransfer
     },
   }
 }
+
+/** In the place of a problem. */
+const nowhere = 'nothing of it is anywhere'
 
 interface Stuck {
   readonly known: KnownTransfer

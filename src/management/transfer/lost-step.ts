@@ -35,8 +35,11 @@ export interface LostSteps {
   credit(transfer: Transfer): Promise<TransferVerdict>
   /** Whether the source has given it for good: then the destination must have it, whatever it says. */
   hasGiven(transfer: Transfer): Promise<boolean>
-  /** Makes the destination refuse, unless it has a word: that one holds. */
-  refuse(transfer: Transfer, refusal: DestinationRefusal): Promise<TransferVerdict>
+  /**
+   * Makes the destination refuse, unless it has a word: that one holds. null: its account is not there, which has no
+   * place for a word and nothing to give back.
+   */
+  refuse(transfer: Transfer, refusal: DestinationRefusal): Promise<TransferVerdict | null>
 }
 
 /**
@@ -143,10 +146,10 @@ export function createLostSteps(
     },
 
     refuse: (transfer, refusal) =>
-      atDestination<TransferVerdict>(transfer, (_view, found) => ({
-        result: found ?? { state: 'refused', refusal },
-        keeps: found !== null,
-      })),
+      atDestination<TransferVerdict | null>(transfer, ({ account }, found) => {
+        if (account !== null && account.account === null) return { result: null, keeps: true }
+        return { result: found ?? { state: 'refused', refusal }, keeps: found !== null }
+      }),
   }
 }
 

@@ -18,8 +18,11 @@ export interface KnownTransfer {
   readonly verdict: TransferVerdict | null
 }
 
-/** To its end; `tooOld` where nobody can tell any more whether its source has given. */
-export type DriveAgain = (known: KnownTransfer) => Promise<'driven' | 'tooOld'>
+/**
+ * To its end; `tooOld` where nobody can tell any more whether its source has given. `nowhere`: its source has not given,
+ * and its destination is not there, so nothing moved; but its own request may still open the card.
+ */
+export type DriveAgain = (known: KnownTransfer) => Promise<'driven' | 'tooOld' | 'nowhere'>
 
 export interface LostTransfersOptions {
   readonly steps: Pick<TransferSteps, 'credit' | 'close' | 'find'>
@@ -53,21 +56,21 @@ export function createLostTransfers(options: LostTransfersOptions): DriveAgain {
 
   return async function driveAgain(known) {
     if ((await storeNowMs()) - known.transfer.seenAtMs > maxDrivenAgainMs) return 'tooOld'
-    await drive(known)
-    return 'driven'
+    return drive(known)
   }
 
-  async function drive({ transfer, verdict }: KnownTransfer): Promise<void> {
+  async function drive({ transfer, verdict }: KnownTransfer): Promise<'driven' | 'nowhere'> {
     const heard = await lost.hear(transfer)
     // What had arrived can be spent, and was perhaps told: a refusal of after the loss does not count.
     const word = verdict?.state === 'credited' ? verdict : (heard ?? verdict)
     if (word === null) return driveUnheard(transfer)
     if (word.state === 'refused') {
       const kept = await lost.refuse(transfer, word.refusal)
+      if (kept === null) throw new Error('the account that refused it is not there')
       if (kept.state === 'credited') return driveCredited(transfer, kept)
       const { state } = await steps.close(transfer, kept)
       if (state === 'gone') await deliverGiven(transfer)
-      return
+      return 'driven'
     }
     return driveCredited(transfer, heard)
   }
@@ -84,9 +87,12 @@ export function createLostTransfers(options: LostTransfersOptions): DriveAgain {
     return true
   }
 
-  async function driveCredited(transfer: Transfer, heard: TransferVerdict | null): Promise<void> {
+  async function driveCredited(
+    transfer: Transfer,
+    heard: TransferVerdict | null,
+  ): Promise<'driven'> {
     const stands = await lost.debit(transfer, heard?.state === 'credited' ? 'arrived' : 'told')
-    if (stands === 'moved') return
+    if (stands === 'moved') return 'driven'
     if (stands === 'next') {
       // Where the next attempt is refused nothing moves, though it was told as done: then this one must.
       await driveNext(transfer)
@@ -95,12 +101,13 @@ export function createLostTransfers(options: LostTransfersOptions): DriveAgain {
     if (stands === 'done') {
       await enterCard(engine, transfer)
       await steps.close(transfer, await lost.credit(transfer))
-      return
+      return 'driven'
     }
     const end = await finish({ ...transfer, mustArrive: true })
     // A close that was sent before the loss may come now, and make what was begun again done: look again.
     if (end === 'gone') return driveCredited(transfer, null)
     if (end === 'takenBack') return driveCredited(successorOf(transfer), null)
+    return 'driven'
   }
 
   /** Credits and closes what is on its way; `gone` when it was refused, and somebody else has given it back. */
@@ -122,15 +129,16 @@ export function createLostTransfers(options: LostTransfersOptions): DriveAgain {
     if (next !== null) await finish(next)
   }
 
-  async function driveUnheard(transfer: Transfer): Promise<void> {
+  async function driveUnheard(transfer: Transfer): Promise<'driven' | 'nowhere'> {
     const stands = await lost.debit(transfer, 'asked')
     if (stands === 'done') return driveCredited(transfer, null)
     if (stands === 'pending') {
       await finish(transfer)
-      return
+      return 'driven'
     }
     // Its own request may still be on the way to the destination.
     const kept = await lost.refuse(transfer, overtaken)
-    if (kept.state === 'credited') return driveCredited(transfer, kept)
+    if (kept === null) return 'nowhere'
+    return kept.state === 'credited' ? driveCredited(transfer, kept) : 'driven'
   }
 }

@@ -47,13 +47,12 @@ export async function takeBack(id: string, options: TakeBackOptions): Promise<Ta
   if (isPassed(inboxPlace(transfer).group, nowMs())) return 'forgotten'
   const change = createSides(options)
   const lost = createLostSteps(change, nowMs)
-  // An account that it would open has no place for a refusal: nobody may credit it any more by any clock instead.
-  const isUnopened = Boolean(transfer.opening?.account) && (await lost.hear(transfer)) === null
-  if (isUnopened && isCreditable(transfer, nowMs() - openedWithinMs)) return 'opening'
-  // Else the destination's refusal comes first: a credit that is still on its way finds it.
-  const verdict = isUnopened
-    ? ({ state: 'refused', refusal: tooOld } as const)
-    : await lost.refuse(transfer, tooOld)
+  const isInTime = isCreditable(transfer, nowMs() - openedWithinMs)
+  // The destination's refusal comes first: a credit that is still on its way finds it.
+  const heard = await lost.refuse(transfer, tooOld)
+  // One that is not opened, or lost, has no place for it: nobody may credit it any more by any clock instead.
+  if (heard === null && isInTime) return 'opening'
+  const verdict = heard ?? ({ state: 'refused', refusal: tooOld } as const)
   return (await createTransferSteps(change, nowMs).close(transfer, verdict)).state
 }
 

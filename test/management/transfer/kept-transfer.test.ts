@@ -257,3 +257,22 @@ it('goes on beside new debits with what another server may issue the card of, fo
   while (kept.isMending) await aMoment()
   expect(troubles).toEqual([expect.stringMatching(/T2 cannot be driven again.*no such card/)])
 })
+
+it('looks for a minute after what is nowhere, which its own request may still open, and says nothing', async () => {
+  const { kept, debit, troubles, time } = open()
+  let looks = 0
+  kept.repeatBy(async ({ transfer }) => {
+    if (transfer.id !== 'T1') return 'driven'
+    looks++
+    return looks === 3 ? 'driven' : 'nowhere'
+  })
+  await debit('T1')
+  kept.onLoss()
+  while (kept.isMending) await aMoment()
+  expect([looks, kept.figures.repeated]).toEqual([3, 1])
+  kept.onLoss()
+  await debit('T2')
+  time.monoMs = 61_000
+  while (kept.isMending) await aMoment()
+  expect([troubles, kept.figures.repeated]).toEqual([[], 1])
+})

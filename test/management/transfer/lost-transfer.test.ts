@@ -41,6 +41,24 @@ async function topUp(): Promise<Transfer> {
   return { ...(await (await open()).debit('T1')), type: 'TopUp', from: wallet }
 }
 
+const [accountId, cardId] = ['account-9', 'card-9']
+
+async function issueOf(): Promise<Transfer> {
+  const named = { accountId, organizationId: 'org-1', currency: 'USD', country: 'US' }
+  return {
+    ...(await topUp()),
+    type: 'InitialFunding',
+    to: { kind: 'card', accountId, cardId },
+    opening: {
+      account: { ...noAccount, ...named },
+      card: { ...noCard, cardId, accountId, customerId: 'customer', type: 'retail' },
+      put: [{ group: 'cd', id: cardId, value: '{"format":1}' }],
+      terminates: '',
+    },
+    data: { cardId },
+  }
+}
+
 describe('a transfer that the store has lost', () => {
   it('is looked at by commits, also where nothing is to be done', async () => {
     const { lost, debit, store } = await open()
@@ -103,7 +121,7 @@ describe('a transfer that the store has lost', () => {
     const world = await open()
     const first = await world.debit('T1')
     const refused = await world.lost.refuse(first, frozen)
-    await world.steps.close(first, refused)
+    await world.steps.close(first, refused!)
     const next = await world.debit('T2')
     await world.steps.close(next, await creditOf(world, next))
     await world.driveAgain({ transfer: first, verdict: refused })
@@ -189,24 +207,24 @@ describe('a transfer that the store has lost', () => {
     expect(await after.movedMinor()).toEqual([-1_000, 1_000])
   })
 
+  it('and that was to open a card is nowhere while its wallet lacks the money, and told as no failure', async () => {
+    const issue = await issueOf()
+    const after = await open()
+    await fund(after, 999)
+    const drive = () => after.driveAgain({ transfer: issue, verdict: null })
+    expect(await drive()).toBe('nowhere')
+    expect(await walletMinor(after)).toBe(999)
+    // Its own request was still on the way: what it has opened, the wallet has given.
+    await creditOf(after, issue)
+    expect(await drive()).toBe('driven')
+    expect(await walletMinor(after)).toBe(-1)
+  })
+
   it('and that issued a card issues it again, with all that is kept of it', async () => {
     const world = await open()
     await fund(world, 5_000)
-    const [accountId, cardId] = ['account-9', 'card-9']
-    const named = { accountId, organizationId: 'org-1', currency: 'USD', country: 'US' }
-    const kept = { group: 'cd', id: cardId, value: '{"format":1}' }
-    const issue: Transfer = {
-      ...(await topUp()),
-      type: 'InitialFunding',
-      to: { kind: 'card', accountId, cardId },
-      opening: {
-        account: { ...noAccount, ...named },
-        card: { ...noCard, cardId, accountId, customerId: 'customer', type: 'retail' },
-        put: [kept],
-        terminates: '',
-      },
-      data: { cardId },
-    }
+    const issue = await issueOf()
+    const kept = issue.opening!.put[0]!
     const attempt = { ...issue, beganAtMs: nowMs() }
     const home = walletAggregate('org-1', 'USD')
     await world.steps.debit(attempt, { home, transfer: issue, check: () => null })

@@ -15,7 +15,7 @@ const wallet = { organizationId: 'org-1', currency: 'USD' } as const
 const [accountId, cardId] = ['account-9', 'card-9']
 
 /** 10.00 of 50.00 on their way from the wallet to a card that is opened with them. */
-async function openIssue(ageMs: number) {
+async function openIssue(ageMs: number, other: Partial<Transfer> = {}) {
   const world = await openSteps()
   const { aggregates, engine, store } = world
   const home = walletAggregate(wallet.organizationId, wallet.currency)
@@ -43,6 +43,7 @@ async function openIssue(ageMs: number) {
     },
     fromAfter: null,
     data: { cardId },
+    ...other,
   }
   const thenMs = () => seenAtMs
   const then = createTransferSteps(createSides({ engine, aggregates, nowMs: thenMs }), thenMs)
@@ -81,4 +82,14 @@ it('what nobody knows any more of is not taken back: it may have arrived', async
   expect(await end()).toBe('forgotten')
   expect([await isOpen(), await walletMinor()]).toEqual([true, 4_000])
   expect(await (await openIssue(45 * dayMs)).end()).toBe('takenBack')
+})
+
+it('what was to go to an account that the store has lost goes back', async () => {
+  const { end, isOpen, walletMinor } = await openIssue(31 * dayMs, {
+    type: 'TopUp',
+    opening: null,
+    data: null,
+  })
+  expect(await end()).toBe('takenBack')
+  expect([await isOpen(), await walletMinor()]).toEqual([false, 5_000])
 })
