@@ -1,7 +1,7 @@
 import { keepNewest } from '../bounded-map.ts'
 import type { Clock } from '../clock.ts'
 import { indexes, splitSortKey } from '../engine/format/layout.ts'
-import { type Store, StoreError } from '../store/port.ts'
+import { type IndexEntry, type Store, StoreError } from '../store/port.ts'
 import type { KycDesk } from './desk.ts'
 
 /** Does what is due for verifications that are open. */
@@ -51,11 +51,17 @@ export function createKycFollowUp(options: KycFollowUpOptions): KycFollowUp {
     keepNewest(restUntilMonoMs, kycToken, clock.monoMs() + restMs, maxResting)
   }
 
+  /** A node that is away keeps only its own. */
+  async function dueAfter(after: string): Promise<readonly IndexEntry[]> {
+    if (store.rangeReachable === undefined) return store.range(indexes.kycsDue, after, pageLength)
+    return (await store.rangeReachable(indexes.kycsDue, after, pageLength)).entries
+  }
+
   return {
     async look() {
       const nowMs = clock.nowMs()
       for (let after = ''; atWork.size < maxAtWork; ) {
-        const page = await store.range(indexes.kycsDue, after, pageLength)
+        const page = await dueAfter(after)
         for (const { sortKey, value } of page) {
           if (splitSortKey(sortKey).atMs > nowMs) return
           if (owns(value)) begin(value)

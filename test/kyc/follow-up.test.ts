@@ -122,3 +122,22 @@ it('of more than 10,000 that fail by themselves, the one that failed longest ago
   await wake('kyc_2')
   expect(tried.slice(10_000)).toEqual(['kyc_10000', 'kyc_0'])
 })
+
+it('those that a node which is away does not have are followed up', async () => {
+  const begun: string[] = []
+  const store = createMemoryStore(createMemoryState())
+  const entries = [{ sortKey: `${'0'.repeat(15)}\nkyc_1`, value: 'kyc_1' }]
+  const followUp = createKycFollowUp({
+    store: {
+      ...store,
+      range: () => Promise.reject(new StoreError('a node is away', 'no')),
+      rangeReachable: async () => ({ entries, unread: 1 }),
+    },
+    clock: { nowMs: () => 1, monoMs: () => 1 },
+    desk: { followUp: async (token) => void begun.push(token) },
+    owns: () => true,
+    onTrouble: () => {},
+  })
+  await followUp.look()
+  expect(begun).toEqual(['kyc_1'])
+})
