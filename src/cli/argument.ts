@@ -1,10 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { dayMs } from '../clock.ts'
-import { filledText } from '../management/given-text.ts'
+import { filledText, givenText } from '../management/given-text.ts'
 import { referencePattern } from '../management/id.ts'
 
 const maxReasonChars = 500
 const maxNameChars = 100
+const narration = givenText(200)
 
 /** Throws what commander turns into a usage error that names the argument. */
 function checked(text: string, pattern: RegExp, must: string): string {
@@ -61,6 +62,12 @@ export function readName(text: string): string {
   throw new InvalidArgumentError(
     `It must have 1 to ${maxNameChars} characters, and no control characters.`,
   )
+}
+
+/** What money is for, bounded as where the API takes it. */
+export function readNarration(text: string): string {
+  if (narration.safeParse(text).success) return text
+  throw new InvalidArgumentError('It must have at most 200 characters, and no control characters.')
 }
 
 /** Every change that a person makes has a reason, which the log keeps. */

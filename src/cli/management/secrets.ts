@@ -45,11 +45,15 @@ async function rewrap(session: Session): Promise<ExitCode> {
   await printText(`${clients.length - failures.length} of ${all} clients are rewrapped`)
   for (const failure of failures) sayRefused(failure)
   sayUnreadable('client', unreadable)
-  const { rewrapped, failed } = await rewrapNumbers(store, aggregates, box)
+  const { rewrapped, failed, unopened } = await rewrapNumbers(store, aggregates, box)
   if (rewrapped > 0) await printText(`${rewrapped} card numbers are rewrapped`)
   if (failed > 0) sayRefused(`no key opens ${failed} card numbers: give the key as SECRETS_KEY_OLD`)
+  if (unopened > 0) {
+    const why = 'cards are still being issued, with numbers that SECRETS_KEY_OLD has encrypted'
+    sayRefused(`${unopened} ${why}: repeat it when arbiter transfers --open lists none`)
+  }
   const others = await rewrapOthers(session)
-  return failures.length + unreadable.length + failed + others === 0 ? 0 : 1
+  return failures.length + unreadable.length + failed + unopened + others === 0 ? 0 : 1
 }
 
 /** Webhooks and verifications; resolves to how many no key opens, or cannot be read. */

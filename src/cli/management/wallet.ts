@@ -8,7 +8,7 @@ import { type Organization, readOrganization } from '../../management/organizati
 import { readWallets, shownWallet } from '../../management/wallet.ts'
 import { openWalletEvents } from '../../webhook/wallet-event.ts'
 import { minorOf } from '../../wire/amount.ts'
-import { readAmount, readId } from '../argument.ts'
+import { readAmount, readId, readNarration } from '../argument.ts'
 import { inSession, type Session } from '../session.ts'
 import { type ExitCode, printJson, sayRefused } from '../terminal.ts'
 
@@ -35,7 +35,7 @@ export function addWallets(program: Command): void {
     .argument('<currency>', 'one of its currencies')
     .argument('<amount>', 'such as 100000.00', readAmount)
     .requiredOption('--reference <id>', 'what it is known by, so that it is done once', readId)
-    .option('--narration <text>', 'for the statement')
+    .option('--narration <text>', 'for the statement', readNarration)
     .addHelpText('after', help)
     .action((id: string, currency: string, amount: string, options: FundOptions) =>
       inSession((session) => fund(id, currency, amount, options, session)),

@@ -8,6 +8,7 @@ import {
 } from '../../engine/format/layout.ts'
 import type { Store } from '../../store/port.ts'
 import type { SecretBox } from '../secret-box.ts'
+import { openTransfers } from '../transfer/open-transfer.ts'
 import type { FullNumber, NumberSource } from './source.ts'
 
 export interface SandboxNumbersOptions {
@@ -69,15 +70,30 @@ function maskOf(pan: string): string {
   return `${pan.slice(0, 6)}${'*'.repeat(pan.length - 10)}${pan.slice(-4)}`
 }
 
+/** A number that is on its way with the money of its card is kept there as it was made. */
+async function countUnopened(store: Store, box: SecretBox): Promise<number> {
+  let count = 0
+  for await (const { opening } of openTransfers(store, () => {})) {
+    const { group, id } = cardNumberKey(opening?.card.cardId ?? '')
+    const number = opening?.put.find((put) => put.group === group && put.id === id)
+    if (number !== undefined && box.isOld(number.value)) count++
+  }
+  return count
+}
+
 const pageLength = 500
 
-/** Encrypts all numbers anew that another key has encrypted; resolves to how many, and how many it could not. */
+/**
+ * Encrypts all numbers anew that another key has encrypted; resolves to how many, how many it could not, and how many
+ * cards are still to be opened with such a number.
+ */
 export async function rewrapNumbers(
   store: Store,
   aggregates: Aggregates,
   box: SecretBox,
-): Promise<{ readonly rewrapped: number; readonly failed: number }> {
-  const counts = { rewrapped: 0, failed: 0 }
+): Promise<{ readonly rewrapped: number; readonly failed: number; readonly unopened: number }> {
+  // Before the cards: one that is opened meanwhile is among them, or counted here.
+  const counts = { rewrapped: 0, failed: 0, unopened: await countUnopened(store, box) }
   for (let after = ''; ; ) {
     const page = await store.range(indexes.cards, after, pageLength)
     const keys = page.map(({ sortKey, value }) => ({

@@ -202,6 +202,18 @@ describe('organizations and clients', () => {
     expect((await world.runWith({ env }, 'client', 'list')).out).toContain('"back office"')
   })
 
+  it('have a wallet that is funded for what the statement can show', async () => {
+    const world = await openWorld()
+    await world.run(...newOrganization, '--currency', 'USD')
+    const fund = ['wallet', 'fund', 'org-1', 'USD', '1.00', '--reference', 'wire-1', '--narration']
+    const err = expect.stringContaining('It must have at most 200 characters')
+    for (const narration of ['x'.repeat(201), 'two\nlines']) {
+      expect(await world.run(...fund, narration)).toMatchObject({ code: 2, err })
+    }
+    expect((await world.run(...fund, 'x'.repeat(200))).code).toBe(0)
+    expect((await world.run('show', 'wallet', 'org-1', 'USD')).out).toContain('x'.repeat(200))
+  })
+
   it('keep their secrets when the key is changed', async () => {
     const world = await openWorld()
     const [old, next] = [0, 1].map(() => randomBytes(32).toString('base64')) as [string, string]

@@ -4,15 +4,24 @@ import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
+import { noAccount } from '../../../src/domain/record/account.ts'
+import { noCard } from '../../../src/domain/record/card.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
 import { accountAggregate, cardNumberKey } from '../../../src/engine/format/layout.ts'
 import { importRows } from '../../../src/engine/import.ts'
 import { accountIdOfCard } from '../../../src/management/card.ts'
+import { pendingPlace } from '../../../src/management/effect.ts'
 import { createNumbers } from '../../../src/management/number/choice.ts'
 import { createHttpNumbers } from '../../../src/management/number/http.ts'
 import { createSandboxNumbers, rewrapNumbers } from '../../../src/management/number/sandbox.ts'
 import { noNumbers } from '../../../src/management/number/source.ts'
 import { createSecretBox } from '../../../src/management/secret-box.ts'
+import {
+  aggregateOfSide,
+  encodeTransfer,
+  movingEntry,
+  type Transfer,
+} from '../../../src/management/transfer/transfer.ts'
 import { anyAddress } from '../../../src/outgoing/address.ts'
 import { createOutgoing } from '../../../src/outgoing/call.ts'
 import { createResolver } from '../../../src/outgoing/name.ts'
@@ -29,6 +38,8 @@ const card = {
   expiry: '2029-11',
   nameOnCard: 'ADA OBI',
 }
+
+const none = { rewrapped: 0, failed: 0, unopened: 0 }
 
 function openSandbox() {
   const state = createMemoryState()
@@ -93,14 +104,14 @@ describe('made-up numbers', () => {
     for await (const page of store.scan()) expect(JSON.stringify(page)).not.toContain(full.pan)
     const next = randomBytes(32)
     const both = createSecretBox([next, key])
-    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 1, failed: 0 })
-    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 0, failed: 0 })
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ ...none, rewrapped: 1 })
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual(none)
     expect(await numbers.read('card-1')).toBe('failed')
     const later = { store, bin: '999999' }
     const reading = createSandboxNumbers({ ...later, box: createSecretBox([next]) })
     expect(await reading.read('card-1')).toEqual(full)
     const stranger = createSecretBox([randomBytes(32)])
-    expect(await rewrapNumbers(store, aggregates, stranger)).toEqual({ rewrapped: 0, failed: 1 })
+    expect(await rewrapNumbers(store, aggregates, stranger)).toEqual({ ...none, failed: 1 })
   })
 
   it('are sealed anew also behind the first 500 cards', async () => {
@@ -111,7 +122,44 @@ describe('made-up numbers', () => {
     expect((await importRows(rows, engine)).problems).toEqual([])
     await issue('last')
     const both = createSecretBox([randomBytes(32), key])
-    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ rewrapped: 1, failed: 0 })
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ ...none, rewrapped: 1 })
+  })
+
+  it('are told of while their cards are not opened yet, and an old key encrypts them', async () => {
+    const { store, aggregates, key, numbers } = openSandbox()
+    const { sealed } = (await numbers.make(card)) as { readonly sealed: string }
+    const from = { kind: 'wallet', organizationId: 'org-1', currency: 'USD' } as const
+    const transfer: Transfer = {
+      id: 'trf_1',
+      hash: 'h',
+      path: '/cards/lite',
+      type: 'InitialFunding',
+      amountMinor: 0,
+      currency: 'USD',
+      from,
+      to: { kind: 'card', accountId: 'account-1', cardId: 'card-1' },
+      clientId: 'cli',
+      reference: 'R',
+      seenAtMs: Date.now(),
+      narration: '',
+      opening: {
+        account: { ...noAccount, accountId: 'account-1', currency: 'USD', country: 'US' },
+        card: { ...noCard, cardId: 'card-1', accountId: 'account-1', type: 'lite' },
+        put: [{ ...cardNumberKey('card-1'), value: sealed }],
+        terminates: '',
+      },
+      fromAfter: null,
+      data: null,
+    }
+    const put = [{ ...pendingPlace(transfer), value: encodeTransfer(transfer) }]
+    const index = [{ ...movingEntry(transfer), value: '' }]
+    await aggregates.change({
+      aggregate: aggregateOfSide(from),
+      decide: () => ({ result: null, write: { root: '', put, index } }),
+    })
+    const both = createSecretBox([randomBytes(32), key])
+    expect(await rewrapNumbers(store, aggregates, both)).toEqual({ ...none, unopened: 1 })
+    expect(await rewrapNumbers(store, aggregates, createSecretBox([key]))).toEqual(none)
   })
 
   it('are none where nobody gives them', async () => {
