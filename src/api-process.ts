@@ -68,7 +68,7 @@ export async function serveApiAlone(options: ApiProcessOptions): Promise<void> {
     const shared = { store, clock, packs: followed, settings, listeners, isShared: true }
     service = await Promise.race([openApiService(shared), refused])
     logger.info({ apiPort: await service.listen() }, 'serving the management API')
-    watch.state = 'serving'
+    watch.serve()
     await new Promise<void>((resolve) => options.onStop(resolve))
     watch.state = 'stopping'
   } finally {
@@ -107,6 +107,7 @@ async function watchTime(
 /** What the process tells of itself. */
 interface Watch {
   state: 'starting' | 'serving' | 'stopping'
+  serve(): void
   readonly metrics: ReturnType<typeof createServiceMetrics>
   readonly listeners: ServiceListeners
   /** Why the store cannot be used; '' while it can. */
@@ -114,7 +115,7 @@ interface Watch {
   readonly transferProblem: string
 }
 
-/** The transfers on their way are looked at every second, as far as the store answers. */
+/** While it serves, the transfers on their way are looked at every second, as far as the store answers. */
 const storeSilentMs = 5_000
 
 function createWatch(sink: LogSink, clock: TrustedClock): Watch {
@@ -122,7 +123,7 @@ function createWatch(sink: LogSink, clock: TrustedClock): Watch {
   const logCall = createApiLog(sink)
   const refusal = createStoreProblem(sink.logger)
   let transfers = { oldestMs: 0, unread: 0 }
-  let lookedMonoMs = systemClock.monoMs()
+  let lookedMonoMs = 0
   const metrics = createServiceMetrics(() => {
     metrics.processing(atWork[0]!)
     return {
@@ -133,10 +134,15 @@ function createWatch(sink: LogSink, clock: TrustedClock): Watch {
   })
   const watch: Watch = {
     state: 'starting',
+    // What comes before may take long, and is no fault of the store: it waits for its rules.
+    serve() {
+      lookedMonoMs = systemClock.monoMs()
+      watch.state = 'serving'
+    },
     metrics,
     get storeProblem() {
       const silentMs = systemClock.monoMs() - lookedMonoMs
-      if (silentMs > storeSilentMs) {
+      if (watch.state === 'serving' && silentMs > storeSilentMs) {
         return `it has not answered for ${Math.floor(silentMs / 1000)} s`
       }
       if (transfers.unread > 0) return `${transfers.unread} of its partitions do not answer`

@@ -12,12 +12,12 @@ const root = join(import.meta.dirname, '..', '..', '..')
 const newOrganization = ['organization', 'add', 'org-1', '--name', 'Acme', '--country', 'US']
 const newClient = ['client', 'add', '--organization', 'org-1', '--name', 'back office']
 
-/** Resolves to the port of the management API, when a process says that it serves it. */
-async function apiPortOf(child: ChildProcess): Promise<number> {
+/** Resolves to the port of the management API, or another, when a process says that it serves it. */
+async function apiPortOf(child: ChildProcess, name = 'apiPort'): Promise<number> {
   let text = ''
   for await (const chunk of child.stdout!) {
     text += chunk
-    const [, port] = /"apiPort":([0-9]+)/.exec(text) ?? []
+    const [, port] = new RegExp(`"${name}":([0-9]+)`).exec(text) ?? []
     if (port !== undefined) return Number(port)
   }
   throw new Error(`it ended: ${text}`)
@@ -333,7 +333,7 @@ describe('the management API', () => {
     expect(gone.err).toContain('ECONNREFUSED')
   })
 
-  it('ends by SIGTERM also while it is served alone and still waits for its rules', async () => {
+  it('ends by SIGTERM also while it is served alone and still waits for its rules, and blames no store', async () => {
     const world = await openWorld()
     const redis = await startRedis()
     onTestFinished(() => redis.dispose())
@@ -350,11 +350,16 @@ describe('the management API', () => {
       RULES_KEYS: out.trim().replace('RULES_KEYS=', ''),
     }
     const server = spawn(process.execPath, [join(root, 'dist/cli/main.js'), 'api', 'serve'], {
-      env: { ...world.env, ...env, ...rules, API_PORT: '0' },
+      env: { ...world.env, ...env, ...rules, API_PORT: '0', ADMIN_PORT: '0' },
     })
+    const adminPort = apiPortOf(server, 'adminPort')
     onTestFinished(() => void server.kill('SIGKILL'))
     const [socket] = await asked
     onTestFinished(() => socket.destroy())
+    // So long a store that serves says nothing of transfers before it counts as away.
+    await new Promise((resolve) => setTimeout(resolve, 5_500))
+    const readiness = await fetch(`http://127.0.0.1:${await adminPort}/readyz`)
+    expect(await readiness.json()).toMatchObject({ status: 'starting', store: 'available' })
     server.kill('SIGTERM')
     expect(await once(server, 'exit')).toEqual([0, null])
   })
