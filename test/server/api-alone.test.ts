@@ -119,6 +119,25 @@ describe.concurrent('the management API alone', () => {
     expect(await run('verify')).toContain('10000.00 funded adds up')
   })
 
+  it('moves again what a failover has lost of its transfers before it ends', {
+    timeout: 120_000,
+  }, async (test) => {
+    const { redis, proxy, run, told, settle, stop } = await serveAlone(test)
+    const replica = await startRedis({ ...durable, replicaof: `127.0.0.1 ${redis.port}` })
+    test.onTestFinished(replica.dispose)
+    const replication = () => replica.command('INFO', 'replication')
+    await until(async () => String(await replication()).includes('master_link_status:up'))
+    await until(async () => told() > 10)
+    await replica.command('REPLICAOF', 'NO', 'ONE')
+    const before = told()
+    await until(async () => told() > before + 10)
+    await settle()
+    proxy.moveTo(replica.port)
+    await Promise.all([redis.kill(), stop()])
+    expect(JSON.parse(await run('wallet', 'show', 'org-1')).balance).toBe(10_000 - told())
+    expect(await run('verify')).toContain('10000.00 funded adds up')
+  })
+
   it('goes on after Redis was away for long', { timeout: 120_000 }, async (test) => {
     const { redis, told, readiness, metrics, settle, stop } = await serveAlone(test)
     await until(async () => told() > 0)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FollowedClock } from '../../clock.ts'
 import { createEngine, type Engine } from '../../engine/engine.ts'
 import { noDeliveries } from '../../engine/options.ts'
@@ -8,6 +9,7 @@ import type { OpenTransfers } from '../../management/transfer/sweeper.ts'
 import { startProjection } from '../../projection/projection.ts'
 import type { ProjectionFigures } from '../../projection/projector.ts'
 import type { Store } from '../../store/port.ts'
+import { waitAtMost } from '../../timing.ts'
 import type { WebhookFigures } from '../../webhook/pending.ts'
 import { type ApiListeners, createApi } from '../api.ts'
 import type { ApiSettings } from '../context.ts'
@@ -44,6 +46,9 @@ export interface ApiService {
 
 /** A few cards at a time are in use; the engine that decides has memory of its own. */
 const cachedCards = 10_000
+/** A card that another server is to issue again first may take longer: whoever ends is not kept by it. */
+const mendMs = 3_000
+const mendLookMs = 20
 
 export async function openApiService(options: ApiServiceOptions): Promise<ApiService> {
   const { store, clock, packs, settings, isShared, listeners } = options
@@ -93,6 +98,14 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     onFigures: onProjection,
     onTrouble,
   })
+  /** What was lost unnoticed, or is not driven again yet, would be lost for good with this process. */
+  async function mendLast(): Promise<void> {
+    if (store.losses === undefined) return
+    const endsAtMonoMs = clock.monoMs() + mendMs
+    await waitAtMost(mendMs, store.losses.look())
+    while (kept.isMending && clock.monoMs() < endsAtMonoMs) await sleep(mendLookMs)
+  }
+
   return {
     newVersion,
     listen() {
@@ -102,6 +115,7 @@ export async function openApiService(options: ApiServiceOptions): Promise<ApiSer
     async stop() {
       const answered = server.close()
       await Promise.all([answered, projection.stop(), outside.stop(answered)])
+      await mendLast()
       kept.stop()
       engine.stop()
     },

@@ -8,13 +8,17 @@ import type { ApiSettings } from '../../../src/api/context.ts'
 import { openApiService } from '../../../src/api/service/service.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { createAggregates } from '../../../src/engine/aggregates.ts'
+import { walletAggregate } from '../../../src/engine/format/layout.ts'
+import { importRows } from '../../../src/engine/import.ts'
 import { addClient } from '../../../src/management/client.ts'
+import { fundWallet } from '../../../src/management/funding.ts'
 import { addOrganization } from '../../../src/management/organization.ts'
 import { createSecretBox } from '../../../src/management/secret-box.ts'
-import type { Store } from '../../../src/store/port.ts'
+import { readWallets } from '../../../src/management/wallet.ts'
+import type { LossListener, LossWatch, Store } from '../../../src/store/port.ts'
 import { createApiClient } from '../../support/api-client.ts'
-import { testPack } from '../../support/engine-world.ts'
-import { createMemoryStore } from '../../support/memory-store.ts'
+import { startEngine, testPack } from '../../support/engine-world.ts'
+import { createMemoryState, createMemoryStore } from '../../support/memory-store.ts'
 
 const nowMs = systemClock.nowMs()
 /** Of each commit: a call of several is still at work when the rest has stopped. */
@@ -24,10 +28,12 @@ const soonMs = 5_000
 
 const ofSandbox: ApiSettings['kyc'] = { provider: 'sandbox', delayMs: 2_000 }
 
-async function serve(kyc = ofSandbox) {
-  const memory = createMemoryStore()
+async function serve(kyc = ofSandbox, losses?: LossWatch) {
+  const state = createMemoryState()
+  const memory = createMemoryStore(state)
   const store: Store = {
     ...memory,
+    ...(losses && { losses }),
     commit: (commands) => sleep(commitMs).then(() => memory.commit(commands)),
   }
   let versions = 0
@@ -81,8 +87,41 @@ async function serve(kyc = ofSandbox) {
     },
   })
   const url = `http://127.0.0.1:${await service.listen()}`
-  return { service, url, call: createApiClient(url, credentials) }
+  return { service, url, memory, state, aggregates, call: createApiClient(url, credentials) }
 }
+
+it('drives again what the store has lost unnoticed before it ends', async () => {
+  let listener: LossListener | null = null
+  let isLost = false
+  const { service, call, memory, state, aggregates } = await serve(ofSandbox, {
+    watch(by) {
+      listener = by
+    },
+    async look() {
+      if (isLost) listener!.onLoss()
+      isLost = false
+    },
+    resume: async () => {},
+  })
+  const row = { cardId: 'card-1', customerId: 'customer-1', type: 'retail', currency: 'USD' }
+  const engine = startEngine(memory)
+  await importRows([{ ...row, organizationId: 'org-1', country: 'US' }], engine)
+  engine.stop()
+  const funding = { organizationId: 'org-1', currency: 'USD', amountMinor: 5_000, atMs: nowMs }
+  const named = { transferId: 'trf_0', reference: 'wire', narration: '' }
+  await aggregates.change({
+    aggregate: walletAggregate('org-1', 'USD'),
+    decide: (view) => ({ result: null, write: fundWallet(view, { ...funding, ...named })!.write }),
+  })
+  const before = structuredClone(state.aggregates)
+  expect((await call('POST', '/cards/card-1/topup', { amount: '10.00' })).said).toBe('200 000')
+  for (const [name, aggregate] of before) {
+    state.aggregates.set(name, { ...aggregate, version: `${aggregate.version} lost` })
+  }
+  isLost = true
+  await service.stop()
+  expect((await readWallets(memory, 'org-1', ['USD']))[0]!.balanceMinor).toBe(4_000)
+})
 
 const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
 const named = { firstName: 'Ada', lastName: 'Obi', address }
