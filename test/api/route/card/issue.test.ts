@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { walletAggregate } from '../../../../src/engine/format/layout.ts'
+import { customerAggregate, walletAggregate } from '../../../../src/engine/format/layout.ts'
 import { readCard } from '../../../../src/management/card.ts'
 import { setCustomerSuspended } from '../../../../src/management/customer.ts'
 import type { NumberSource } from '../../../../src/management/number/source.ts'
@@ -7,6 +7,7 @@ import { setOrganization } from '../../../../src/management/organization.ts'
 import { decodeWallet } from '../../../../src/management/wallet.ts'
 import type { ApiWorldOptions } from '../../../support/api-world.ts'
 import { openCardApi } from '../../../support/card-world.ts'
+import { createMemoryState } from '../../../support/memory-store.ts'
 
 const address = { line1: '1 Marina', city: 'Lagos', state: 'Lagos', country: 'NG' }
 const sandbox = { source: 'sandbox', bin: '999999' } as const
@@ -357,6 +358,24 @@ describe('the checks of an issue', () => {
     }
     const [wallet] = (await api.send('GET', '/wallets')).data.items
     expect(wallet.balance).toBe(1000)
+  })
+
+  it('see that a customer was suspended while the Reference of the call was bound', async () => {
+    const state = createMemoryState()
+    let isBinding = false
+    const api = await openIssueApi({
+      state,
+      faults(commands) {
+        if (isBinding && commands.some(({ aggregate }) => aggregate.startsWith('r:'))) {
+          const customer = state.aggregates.get(customerAggregate('biz'))!
+          customer.root = customer.root.replace('"suspended":false', '"suspended":true')
+        }
+        return { kind: 'none' }
+      },
+    })
+    isBinding = true
+    expect((await issue(api, 'lite')).said).toBe('422 115')
+    expect((await api.send('GET', '/wallets')).data.items[0].balance).toBe(1000)
   })
 
   it('tell a source of numbers that is late from one that fails', async () => {
