@@ -12,18 +12,19 @@ const target = '/api/v1/organization'
 const wrong = 10_000
 
 /** One client that counts what is looked up for it, and a clock that stands. */
-function open() {
+function open({ of = clientId, hasOrganization = true } = {}) {
   const counts = { clients: 0, tokens: 0 }
   const client = { enabled: true, tokensValidFromMs: 0 }
   const organization = { enabled: true, organizationId: 'org-1' }
-  const known = { client, organization, secrets: [clientSecret], uniqueKeyHash: sha256(uniqueKey) }
+  const checked = { secrets: [clientSecret], uniqueKeyHash: sha256(uniqueKey) }
+  const known = { client, organization: hasOrganization ? organization : null, ...checked }
   const clients: ClientCache = {
     async find(id) {
       counts.clients++
       return id === clientId ? (known as unknown as KnownClient) : null
     },
   }
-  const claims = { clientId, scopes: new Set(['CardAPIs']), issuedAtMs: 0, expiresAtMs: 1e15 }
+  const claims = { clientId: of, scopes: new Set(['CardAPIs']), issuedAtMs: 0, expiresAtMs: 1e15 }
   const tokens: Pick<Tokens, 'read'> = {
     async read(token) {
       counts.tokens++
@@ -88,3 +89,16 @@ it.each(['bearer right', 'BEARER right', 'Bearer  right'])(
     expect(await call({ authorization })).toMatchObject({ clientId })
   },
 )
+
+it('a token of another client is none, whatever that one may do', async () => {
+  const { call } = open({ of: 'cli_2' })
+  expect(await call({})).toMatchObject({
+    condition: 'notAuthenticated',
+    detail: 'see the header Authorization',
+  })
+})
+
+it('a client whose organization is not there is refused as where it is disabled', async () => {
+  const { call } = open({ hasOrganization: false })
+  expect(await call({})).toMatchObject({ condition: 'organizationDisabled' })
+})
