@@ -3,7 +3,8 @@ import { z } from 'zod'
 import type { AggregateWrite } from '../engine/aggregate-copy.ts'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { clientAggregate, indexes } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { parseSummed, summedJson } from '../engine/format/summed-json.ts'
 import type { IndexEntry, IndexEntryPut, IndexKey, Key, Store } from '../store/port.ts'
 import { newId } from './id.ts'
 import type { ManagementResult } from './organization.ts'
@@ -48,7 +49,7 @@ const uniqueKeyPlace = (clientId: string) => ({ kind: 'client', id: clientId, fi
 export function decodeClient(value: string): Client | null {
   // The root of one that was removed stays, because a version is never forgotten.
   if (value === '') return null
-  const found = record.safeParse(parseStored(value))
+  const found = record.safeParse(parseSummed(value))
   if (found.success) return found.data
   throw new RecordUnreadable('a client was written by a newer release')
 }
@@ -131,7 +132,7 @@ export async function addClient(
     createdAtMs: nowMs,
   }
   const index = [listedClient(client)]
-  await change(aggregates, clientId, () => ({ root: JSON.stringify(client), index }))
+  await change(aggregates, clientId, () => ({ root: summedJson(client), index }))
   return { clientId, clientSecret, uniqueKey }
 }
 
@@ -153,7 +154,7 @@ export async function rotateClient(
     const kept = keepOldMs > 0 && newest ? [{ ...newest, untilMs: nowMs + keepOldMs }] : []
     const tokensValidFromMs = keepOldMs > 0 ? client.tokensValidFromMs : nowMs
     const secrets = [{ sealed, untilMs: null }, ...kept]
-    return { root: JSON.stringify({ ...client, secrets, tokensValidFromMs }) }
+    return { root: summedJson({ ...client, secrets, tokensValidFromMs }) }
   })
   return refused === '' ? { value: clientSecret } : { refused }
 }
@@ -167,7 +168,7 @@ export function setClientEnabled(
   return change(aggregates, clientId, (client) => {
     if (client === null) return unknown(clientId)
     const tokensValidFromMs = enabled ? client.tokensValidFromMs : nowMs
-    return { root: JSON.stringify({ ...client, enabled, tokensValidFromMs }) }
+    return { root: summedJson({ ...client, enabled, tokensValidFromMs }) }
   })
 }
 
@@ -214,7 +215,7 @@ export function rewrapClient(
       return { sealed: box.seal(secretPlace(clientId), opened[i]!), untilMs }
     })
     const sealedKey = box.seal(uniqueKeyPlace(clientId), uniqueKey)
-    return { root: JSON.stringify({ ...client, secrets, uniqueKey: sealedKey }) }
+    return { root: summedJson({ ...client, secrets, uniqueKey: sealedKey }) }
   })
 }
 

@@ -1,6 +1,6 @@
 import { majorOf } from '../domain/record/money.ts'
 import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
-import { decodeWallet, emptyWallet, moveWallet, shownWallet } from './wallet.ts'
+import { decodeWallet, emptyWallet, encodeWallet, moveWallet, shownWallet } from './wallet.ts'
 
 /** Money that the business has brought from elsewhere. */
 export interface Funding {
@@ -40,6 +40,6 @@ export function fundWallet<E = never>(
   const data = { transferId, type, amount, currency, wallet: shownWallet(wallet), completedAt }
   const beside = tell({ transferId, sequence: wallet.entryCount, atMs, data })
   const { put = [], index = [] } = beside?.write ?? {}
-  const write = { root: JSON.stringify(wallet), put, index: [moved.entry, ...index] }
+  const write = { root: encodeWallet(wallet), put, index: [moved.entry, ...index] }
   return { data, told: beside?.event ?? null, write }
 }

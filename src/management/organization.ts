@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
+import { isCurrency } from '../domain/record/currency.ts'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
 import { organizationsAggregate } from '../engine/format/layout.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
@@ -10,17 +11,19 @@ import type { Store } from '../store/port.ts'
  * Who owns customers, cards, wallets and webhooks. All organizations lie in one aggregate: its root says
  * what every decision needs of each, its children have the rest.
  */
+const currency = z.string().refine(isCurrency)
+
 const settings = z.object({
   name: z.string(),
   /** Of the card programme: cross-border is judged by it. */
   country: z.string(),
   /** The first is that of cards which name none. */
-  currencies: z.array(z.string()).min(1),
+  currencies: z.array(currency).min(1),
   defaultDecision: z.enum(['approve', 'decline']),
   /** By currency; none: no limit for one top-up. */
-  maxTopUpMinor: z.record(z.string(), z.int()),
+  maxTopUpMinor: z.record(currency, z.int()),
   /** By currency; what must stay on a card after a withdrawal. */
-  minimumBalanceMinor: z.record(z.string(), z.int()),
+  minimumBalanceMinor: z.record(currency, z.int()),
   cardValidityMonths: z.int(),
 })
 

@@ -1,16 +1,18 @@
 import { z } from 'zod'
+import { isCurrency } from '../domain/record/currency.ts'
 import { majorOf } from '../domain/record/money.ts'
 import { maxSideMinor } from '../domain/record/movement.ts'
 import { indexes, walletAggregate, walletEntriesPrefix } from '../engine/format/layout.ts'
 import { newestFirst } from '../engine/format/newest-first.ts'
 import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { parseSummed, summedJson } from '../engine/format/summed-json.ts'
 import type { IndexEntryPut, Store } from '../store/port.ts'
 
 /** What an organization has to fund its cards with, in one currency: the root of an aggregate. */
 const record = z.object({
   format: z.literal(1),
   organizationId: z.string(),
-  currency: z.string(),
+  currency: z.string().refine(isCurrency),
   /** Below zero only where a store lost a debit that was told, and others had the money meanwhile. */
   balanceMinor: z.int(),
   /** All that ever came from outside. */
@@ -52,8 +54,12 @@ export function emptyWallet(organizationId: string, currency: string): Wallet {
   return { format: 1, organizationId, currency, ...sums }
 }
 
+export function encodeWallet(wallet: Wallet): string {
+  return summedJson(wallet)
+}
+
 export function decodeWallet(text: string): Wallet {
-  const found = record.safeParse(parseStored(text))
+  const found = record.safeParse(parseSummed(text))
   if (found.success) return found.data
   throw new RecordUnreadable('a wallet was written by a newer release')
 }

@@ -1,5 +1,6 @@
+import { isCurrency } from '../domain/record/currency.ts'
 import { requestTypes } from '../domain/record/event.ts'
-import { createCodec } from '../engine/format/row-codec.ts'
+import { createCodec, RecordUnreadable } from '../engine/format/row-codec.ts'
 
 /** What rows of the transactions list tell of: events of the relay, and movements of money. */
 export const transactionTypes = [
@@ -93,7 +94,13 @@ export const blankRow: TransactionRow = {
   reference: '',
 }
 
-export const transactionRowCodec = createCodec<TransactionRow>(blankRow, (r) => [
+/** Nobody can show an amount of one that is none: a single row would keep all lists that it is in from being shown. */
+function readCurrency(json: unknown): string {
+  if (json === '' || (typeof json === 'string' && isCurrency(json))) return json
+  throw new RecordUnreadable('it is no currency')
+}
+
+const cells = (r: TransactionRow): [number, ...unknown[]] => [
   1,
   r.accountId,
   r.n,
@@ -126,4 +133,9 @@ export const transactionRowCodec = createCodec<TransactionRow>(blankRow, (r) => 
   r.transferId,
   r.relatedCardId,
   r.reference,
-])
+]
+
+export const transactionRowCodec = createCodec<TransactionRow>(blankRow, cells, {
+  currency: readCurrency,
+  merchantCurrency: readCurrency,
+})

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { dayMs } from '../clock.ts'
 import type { AggregateView, AggregateWrite } from '../engine/aggregate-copy.ts'
 import { webhooksAggregate } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { parseSummed, summedJson } from '../engine/format/summed-json.ts'
 import type { SecretBox } from '../management/secret-box.ts'
 import { readWebhookSecret, writeWebhookSecret } from '../outgoing/signature.ts'
 import type { Key, Store } from '../store/port.ts'
@@ -46,7 +47,7 @@ const maxFailingMs = 5 * dayMs
 
 export function decodeEndpoints(value: string | null | undefined): readonly Endpoint[] {
   if (value === null || value === undefined || value === '') return []
-  const found = root.safeParse(parseStored(value))
+  const found = root.safeParse(parseSummed(value))
   if (found.success) return found.data.endpoints
   throw new RecordUnreadable('webhooks were written by a newer release')
 }
@@ -56,7 +57,7 @@ export function endpointsIn(view: AggregateView): readonly Endpoint[] {
 }
 
 export function writeOfEndpoints(endpoints: readonly Endpoint[]): AggregateWrite {
-  return { root: JSON.stringify({ format: 1, endpoints }) }
+  return { root: summedJson({ format: 1, endpoints }) }
 }
 
 export function endpointsKey(organizationId: string): Key {

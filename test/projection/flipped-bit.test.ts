@@ -15,6 +15,7 @@ import { newEndpoint, newSecret, writeOfEndpoints } from '../../src/webhook/endp
 import type { Happening } from '../../src/webhook/event.ts'
 import { createLogConsumer } from '../../src/webhook/log-consumer.ts'
 import { eventOf } from '../support/event-generator.ts'
+import { withOneFlippedBit } from '../support/flipped-bit.ts'
 import { createMemoryState, createMemoryStore } from '../support/memory-store.ts'
 
 const answer = {
@@ -83,16 +84,6 @@ function entryOf(made: readonly Change[], n: number): Entry {
     shadowRules: [],
     reason: '',
     changes: made,
-  }
-}
-
-/** As a disk or a memory may do it, each in turn. */
-function* withOneFlippedBit(text: string): Generator<string> {
-  for (let at = 0; at < text.length; at++) {
-    for (let bit = 1; bit < 128; bit *= 2) {
-      const flipped = String.fromCharCode(text.charCodeAt(at) ^ bit)
-      yield text.slice(0, at) + flipped + text.slice(at + 1)
-    }
   }
 }
 

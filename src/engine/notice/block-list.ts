@@ -12,7 +12,8 @@ import type { Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { encodeEntry } from '../format/entry-codec.ts'
 import { blocksAggregate } from '../format/layout.ts'
-import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
+import { RecordUnreadable } from '../format/row-codec.ts'
+import { parseSummed, summedJson } from '../format/summed-json.ts'
 import { noticeEntries } from '../log-reading.ts'
 import type { NoticeBoard } from './notice-board.ts'
 
@@ -40,7 +41,7 @@ const nothing: KeptBlocks = { format: 1, count: 0, blocks: [] }
 
 function decode(value: string | null): KeptBlocks {
   if (value === null || value === '') return nothing
-  const kept = record.safeParse(parseStored(value))
+  const kept = record.safeParse(parseSummed(value))
   if (kept.success) return kept.data
   throw new RecordUnreadable('the emergency list was not written by this release')
 }
@@ -104,7 +105,7 @@ async function change(
         const changed = next(blocks, found !== null)
         // By a commit: a command that is still on its way would contradict it.
         if ('refused' in changed) return { result: changed.refused, write: {} }
-        const kept = JSON.stringify({ format: 1, count: count + 1, blocks: changed })
+        const kept = summedJson({ format: 1, count: count + 1, blocks: changed })
         return { result: '', write: { root: kept, log: logOf(count) } }
       },
     })

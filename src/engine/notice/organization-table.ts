@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Loaded } from '../../store/port.ts'
-import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
+import { RecordUnreadable } from '../format/row-codec.ts'
+import { parseSummed, summedJson } from '../format/summed-json.ts'
 
 const record = z.object({
   format: z.literal(1),
@@ -16,13 +17,13 @@ export type OrganizationTable = Readonly<z.output<typeof record>['organizations'
 /** Empty before the first one, when a change was refused. */
 export function decodeOrganizations(value: string | null): OrganizationTable {
   if (value === null || value === '') return {}
-  const found = record.safeParse(parseStored(value))
+  const found = record.safeParse(parseSummed(value))
   if (found.success) return found.data.organizations
   throw new RecordUnreadable('the organizations were not written by this release')
 }
 
 export function encodeOrganizations(organizations: OrganizationTable): string {
-  return JSON.stringify({ format: 1, organizations })
+  return summedJson({ format: 1, organizations })
 }
 
 export function organizationsIn(found: Loaded | null): OrganizationTable {

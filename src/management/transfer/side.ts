@@ -5,7 +5,14 @@ import type { Engine } from '../../engine/engine.ts'
 import { isPassed } from '../../store/dated-group.ts'
 import type { ChildKey, ChildPut, IndexEntryPut } from '../../store/port.ts'
 import { balancesOf } from '../card.ts'
-import { decodeWallet, emptyWallet, moveWallet, shownWallet, type Wallet } from '../wallet.ts'
+import {
+  decodeWallet,
+  emptyWallet,
+  encodeWallet,
+  moveWallet,
+  shownWallet,
+  type Wallet,
+} from '../wallet.ts'
 import { movementOf, type Side, type Transfer } from './transfer.ts'
 
 /** One side of a transfer as a step finds it: a wallet, or the account of a card. */
@@ -75,7 +82,7 @@ export function createSides({ engine, aggregates, nowMs }: SidesOptions): Change
         const { result, write } = decide(side)
         if (write === null) return { result, write }
         const index = [...(write.index ?? []), ...side.entries]
-        const root = JSON.stringify(side.wallet)
+        const root = encodeWallet(side.wallet)
         // Many changes of one wallet are decided in a row, each on what the one before made.
         newest = { root, wallet: side.wallet }
         return { result, write: { ...write, index, root } }

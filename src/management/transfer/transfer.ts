@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { dayMs } from '../../clock.ts'
 import type { Account } from '../../domain/record/account.ts'
 import type { Card } from '../../domain/record/card.ts'
+import { isCurrency } from '../../domain/record/currency.ts'
 import type { Movement, MovementType } from '../../domain/record/movement.ts'
 import { accountCodec, cardCodec } from '../../engine/format/codec.ts'
 import {
@@ -11,6 +12,7 @@ import {
   walletAggregate,
 } from '../../engine/format/layout.ts'
 import { parseStored, RecordUnreadable } from '../../engine/format/row-codec.ts'
+import { parseSummed, summedJson } from '../../engine/format/summed-json.ts'
 import type { ChildKey, ChildPut, IndexKey } from '../../store/port.ts'
 import { idMadeFrom, timeOfId } from '../id.ts'
 
@@ -51,7 +53,7 @@ const record = z.object({
   path: z.string(),
   type: z.enum(transferTypes),
   amountMinor: z.int().min(0),
-  currency: z.string(),
+  currency: z.string().refine(isCurrency),
   from: side,
   to: side,
   clientId: z.string(),
@@ -98,11 +100,11 @@ export function encodeTransfer(transfer: Transfer): string {
     put: given.put,
     terminates: given.terminates,
   }
-  return JSON.stringify({ format: 1, ...transfer, opening: opened } satisfies TransferRow)
+  return summedJson({ format: 1, ...transfer, opening: opened } satisfies TransferRow)
 }
 
 export function decodeTransfer(text: string): Transfer {
-  const found = record.safeParse(parseStored(text))
+  const found = record.safeParse(parseSummed(text))
   if (!found.success) throw new RecordUnreadable('a transfer was written by a newer release')
   const { format: _, opening: kept, ...rest } = found.data
   const opened = kept && {
