@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { Aggregates } from '../engine/aggregates.ts'
 import { projectionAggregate } from '../engine/format/layout.ts'
-import { parseStored, RecordUnreadable } from '../engine/format/row-codec.ts'
+import { RecordUnreadable, unlessUnreadable } from '../engine/format/row-codec.ts'
+import { parseSummed, summedJson } from '../engine/format/summed-json.ts'
 import type { Store } from '../store/port.ts'
 
 /** How far the log was followed, and who follows it. */
@@ -31,17 +32,34 @@ export const noProgress: Progress = {
 
 /** Throws RecordUnreadable. */
 export function decodeProgress(value: string): Progress {
-  const found = record.safeParse(parseStored(value))
+  const found = record.safeParse(parseSummed(value))
   if (found.success) return found.data
   throw new RecordUnreadable('the progress of the projection was written by a newer release')
+}
+
+export function encodeProgress(progress: Progress): string {
+  return summedJson(progress)
+}
+
+/**
+ * Nobody waits for one that is damaged: the log is followed from its beginning, which does nothing twice. What a newer
+ * release wrote is left to that one. Throws RecordUnreadable.
+ */
+function followable(value: string, onDamaged: () => void = () => {}): Progress {
+  const found = unlessUnreadable(() => decodeProgress(value))
+  if (found !== null) return found
+  const json = unlessUnreadable(() => parseSummed(value)) as { readonly format?: unknown } | null
+  if (Number(json?.format) > noProgress.format) return decodeProgress(value)
+  onDamaged()
+  return noProgress
 }
 
 /** The same in a copy of the store: there the log begins anew, and what is done is known by its time. */
 export function progressInCopy(value: string): string {
   try {
-    return JSON.stringify({ ...decodeProgress(value), cursor: '', owner: '' })
+    return encodeProgress({ ...decodeProgress(value), cursor: '', owner: '' })
   } catch (error) {
-    if (error instanceof RecordUnreadable) return JSON.stringify(noProgress)
+    if (error instanceof RecordUnreadable) return encodeProgress(noProgress)
     throw error
   }
 }
@@ -61,7 +79,12 @@ export interface Lease {
 /** An owner that says nothing for so long is gone. No clock is compared with another's. */
 const silentMs = 3_000
 
-export function createLease(store: Store, aggregates: Aggregates, instance: string): Lease {
+export function createLease(
+  store: Store,
+  aggregates: Aggregates,
+  instance: string,
+  onDamaged: () => void = () => {},
+): Lease {
   let progress = noProgress
   let seen = ''
   let seenMonoMs = 0
@@ -70,11 +93,11 @@ export function createLease(store: Store, aggregates: Aggregates, instance: stri
     return aggregates.change({
       aggregate: projectionAggregate,
       decide({ root }) {
-        const found = root === null ? noProgress : decodeProgress(root)
+        const found = root === null ? noProgress : followable(root)
         const told = next(found)
         progress = told ?? found
         if (told === null) return { result: false, write: null }
-        return { result: true, write: { root: JSON.stringify(told) } }
+        return { result: true, write: { root: encodeProgress(told) } }
       },
     })
   }
@@ -90,7 +113,7 @@ export function createLease(store: Store, aggregates: Aggregates, instance: stri
     },
     async look(monoMs) {
       const [root] = await store.load([{ aggregate: projectionAggregate, group: '', id: '' }])
-      progress = root === undefined ? noProgress : decodeProgress(root.value)
+      progress = root === undefined ? noProgress : followable(root.value, onDamaged)
       const sign = `${progress.owner} ${progress.beat}`
       if (sign !== seen) {
         seen = sign

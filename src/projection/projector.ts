@@ -58,7 +58,11 @@ const keptOfSecond = 0.9995
 
 export function createProjector(options: ProjectorOptions): Projector {
   const { store, aggregates, clock, consumers } = options
-  const lease = createLease(store, aggregates, options.instance)
+  const lease = createLease(store, aggregates, options.instance, () =>
+    options.onTrouble(
+      'how far the lists and webhooks have followed the log is damaged: they follow it again from its beginning',
+    ),
+  )
   const startedMs = clock.nowMs()
   let hasLooked = false
   let window: LogWindow | null = null

@@ -13,7 +13,7 @@ import {
 import { cardEntryIn, cardIndexEntries } from '../engine/format/card-index.ts'
 import { accountCardsKey, indexes, projectionAggregate } from '../engine/format/layout.ts'
 import type { IndexEntryPut, IndexKey, Store } from '../store/port.ts'
-import { noProgress } from './lease.ts'
+import { encodeProgress, noProgress } from './lease.ts'
 
 /** A card by the index of all cards. */
 export interface CardPlace {
@@ -105,6 +105,6 @@ export function restartProjection(aggregates: Aggregates): Promise<void> {
   return aggregates.change({
     aggregate: projectionAggregate,
     // What stood there is not read: it may be what cannot be read.
-    decide: () => ({ result: undefined, write: { root: JSON.stringify(noProgress) } }),
+    decide: () => ({ result: undefined, write: { root: encodeProgress(noProgress) } }),
   })
 }
