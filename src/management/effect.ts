@@ -1,7 +1,14 @@
 import { isPassed } from '../store/dated-group.ts'
 import type { ChildKey, ChildPut, Store } from '../store/port.ts'
 import { type DoneNote, decodeNote, encodeNote } from './done-note.ts'
-import { moveTo, placesOf, type ReferenceName, referenceIdOf, referenceMs } from './reference.ts'
+import {
+  checkPlace,
+  moveTo,
+  placesOf,
+  type ReferenceName,
+  referenceIdOf,
+  referenceMs,
+} from './reference.ts'
 import type { ReferenceRecord } from './reference-record.ts'
 
 /** One HTTP request on its way to its effect, after its Reference was bound. */
@@ -47,7 +54,10 @@ export function standingOf(
   const { seenAtMs, path } = attempt
   const notes = placesOf('x', attempt, seenAtMs).flatMap((place) => {
     const text = child(place)
-    return text === null ? [] : [decodeNote(text, path)]
+    if (text === null) return []
+    const note = decodeNote(text, path)
+    checkPlace(place, 'x', note.seenAtMs)
+    return [note]
   })
   const [note] = notes.sort((a, b) => b.seenAtMs - a.seenAtMs)
   const counts = note !== undefined && seenAtMs - note.seenAtMs < referenceMs

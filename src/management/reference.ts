@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { dayMs } from '../clock.ts'
 import type { AggregateView } from '../engine/aggregate-copy.ts'
 import type { AggregateChange, Aggregates } from '../engine/aggregates.ts'
+import { RecordUnreadable } from '../engine/format/row-codec.ts'
 import type { ChildKey, ChildPut, Store } from '../store/port.ts'
 import {
   decodeReference,
@@ -74,8 +75,26 @@ export function moveTo(
   return { put, remove: others.filter((other) => child(other) !== null) }
 }
 
-function newestOf(texts: readonly (string | null | undefined)[], nowMs: number) {
-  const records = texts.flatMap((text) => (text ? [decodeReference(text)] : []))
+/**
+ * Throws RecordUnreadable. By a time that is damaged an effect would be looked for on other days than it is noted on, or
+ * its note would count no more: it would be had again.
+ */
+export function checkPlace({ group }: ChildKey, kind: 'r' | 'x', seenAtMs: number): void {
+  if (group === groupAt(kind, seenAtMs)) return
+  throw new RecordUnreadable('it is of another day than it is kept under')
+}
+
+function newestOf(
+  places: ReferencePlaces,
+  texts: readonly (string | null | undefined)[],
+  nowMs: number,
+) {
+  const records = texts.flatMap((text, i) => {
+    if (!text) return []
+    const record = decodeReference(text)
+    checkPlace(places[i]!, 'r', record.seenAtMs)
+    return [record]
+  })
   const [found] = records.sort((a, b) => b.seenAtMs - a.seenAtMs)
   return found !== undefined && nowMs - found.seenAtMs < referenceMs ? found : null
 }
@@ -96,12 +115,13 @@ export async function readReference(
   const places = placesOf('r', named, nowMs)
   const aggregate = aggregateOf(places)
   if (!isReferenceIdle(source, named, nowMs)) {
-    const standing = ({ child }: AggregateView) => newestOf(places.map(child), nowMs)
+    const standing = ({ child }: AggregateView) => newestOf(places, places.map(child), nowMs)
     const decide = (view: AggregateView) => ({ result: standing(view), write: null })
     return aggregates.change({ aggregate, reads: places, decide })
   }
   const found = await store.load(places.map((place) => ({ aggregate, ...place })))
   return newestOf(
+    places,
     found.map((one) => one?.value),
     nowMs,
   )
@@ -150,6 +170,10 @@ export function bindReference(
       // Only an attempt that ended is followed by another: see `endReference`.
       const attempt = (found?.attempt ?? 0) + (found !== null && found.end !== null ? 1 : 0)
       const home = homeOf(attempt, startedAtMs, found?.home ?? '')
+      // What is made gets its id from when the attempt began: by another time it would be made once more.
+      if (found?.end === null && found.home !== '' && found.home !== home) {
+        throw new RecordUnreadable('a Reference names another home than its call has')
+      }
       // What its home keeps is read by the path: an equal call that was refused before it had a home may name another.
       const path = found === null || found.home === '' ? call.path : found.path
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }
@@ -187,7 +211,7 @@ function changing<T>(
     reads: places,
     gatherMs,
     decide({ child }: AggregateView) {
-      const found = newestOf(places.map(child), nowMs)
+      const found = newestOf(places, places.map(child), nowMs)
       const [result, record] = next(found)
       // A refusal too is a commit: it must not be followed by a command that is still on its way.
       if (record === null) return { result, write: {} }
