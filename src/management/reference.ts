@@ -170,10 +170,6 @@ export function bindReference(
       // Only an attempt that ended is followed by another: see `endReference`.
       const attempt = (found?.attempt ?? 0) + (found !== null && found.end !== null ? 1 : 0)
       const home = homeOf(attempt, startedAtMs, found?.home ?? '')
-      // What is made gets its id from when the attempt began: by another time it would be made once more.
-      if (found?.end === null && found.home !== '' && found.home !== home) {
-        throw new RecordUnreadable('a Reference names another home than its call has')
-      }
       // What its home keeps is read by the path: an equal call that was refused before it had a home may name another.
       const path = found === null || found.home === '' ? call.path : found.path
       const next = { hash, method, path, home, startedAtMs, seenAtMs, end, attempt }

@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createAggregates } from '../../src/engine/aggregates.ts'
-import { blocksAggregate, clientAggregate } from '../../src/engine/format/layout.ts'
+import {
+  blocksAggregate,
+  clientAggregate,
+  memoriesAggregate,
+} from '../../src/engine/format/layout.ts'
 import { RecordUnreadable, unlessUnreadable } from '../../src/engine/format/row-codec.ts'
 import { changeBlocks, checkBlocks } from '../../src/engine/notice/block-list.ts'
+import { memoryAgesIn, noteMemories } from '../../src/engine/notice/memory-ages.ts'
 import {
   decodeOrganizations,
   encodeOrganizations,
@@ -52,6 +57,16 @@ async function blocksText(): Promise<string> {
   return state.aggregates.get(blocksAggregate)!.root
 }
 
+async function agesText(): Promise<string> {
+  const { state, aggregates } = open()
+  const memories = [
+    { key: 'window spent', window: 'spent', remembered: '', fullAfterMs: 3_600_000, ruleIds: [] },
+  ] as const
+  const pack = { memories, declines: [] }
+  await noteMemories(aggregates, { pack, former: null }, atMs)
+  return state.aggregates.get(memoriesAggregate)!.root
+}
+
 const settings = { url: 'https://example.com/hook', events: ['*'], description: '' }
 const transfer = {
   id: 'trf_01JCQ89YV0C8M2N4P6Q8R0S2TW',
@@ -93,6 +108,11 @@ const summed: readonly (readonly [
     'the table of organizations',
     () => encodeOrganizations({ 'org-1': { enabled: false, defaultDecision: 'decline' } }),
     decodeOrganizations,
+  ],
+  [
+    'since when cards keep what rules look at',
+    agesText,
+    (value) => memoryAgesIn({ value, version: '' }),
   ],
   ['the emergency list', blocksText, (text) => checkBlocks(text)],
 ]

@@ -4,7 +4,8 @@ import type { Pack } from '../../domain/decide/pack.ts'
 import type { Loaded, Store } from '../../store/port.ts'
 import type { Aggregates } from '../aggregates.ts'
 import { memoriesAggregate } from '../format/layout.ts'
-import { parseStored, RecordUnreadable } from '../format/row-codec.ts'
+import { RecordUnreadable } from '../format/row-codec.ts'
+import { parseSummed, summedJson } from '../format/summed-json.ts'
 
 /** Since when the store's cards keep something; 0: since they are there. */
 const age = z.object({
@@ -39,7 +40,7 @@ const maxWaits = 10_000
 
 function decode(value: string | null): MemoryAges | null {
   if (value === null || value === '') return null
-  const kept = record.safeParse(parseStored(value))
+  const kept = record.safeParse(parseSummed(value))
   if (kept.success) return kept.data
   throw new RecordUnreadable('the ages of windows were not written by this release')
 }
@@ -81,7 +82,7 @@ export function noteMemories(
 }
 
 function textOf({ ages, waits }: MemoryAges): string {
-  return JSON.stringify({ format: 1, ages, ...(waits.length > 0 && { waits }) })
+  return summedJson({ format: 1, ages, ...(waits.length > 0 && { waits }) })
 }
 
 /** What is noted of a pack that comes now. */
