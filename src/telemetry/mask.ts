@@ -24,11 +24,11 @@ export function maskPan(text: string): string {
 
 /**
  * Groups of digits as people write card numbers: whatever is no letter may stand between two, but for two
- * spaces, which divide the columns of what the command line prints, and quotes, which divide values: several
- * MCCs beside each other often look like a card number.
+ * spaces, which divide the columns of what the command line prints, and a quote before a comma, which divide
+ * values: several MCCs beside each other often look like a card number.
  */
 const maxMarks = 3
-const digitGroups = /\d+(?:(?:(?! {2})[^0-9A-Za-z"']){1,3}\d+)*/g
+const digitGroups = /\d+(?:(?:(?! {2}|["'],)[^0-9A-Za-z]){1,3}\d+)*/g
 
 function maskRuns(text: string): string {
   return text.replace(digitGroups, (run) => (run.length < minDigits ? run : maskRun(run)))

@@ -114,6 +114,7 @@ describe('masking', () => {
     const condition = `merchant.mcc in ['${mccs.join("','")}']`
     expect(maskPan(condition)).toBe(condition)
     expect(maskPan('["4111111111111111","5411"]')).toBe('["411111…1111","5411"]')
+    expect(maskPan("4111'1111'1111'1111")).toBe("4111'11…1111")
   })
 
   it('leaves most numbers that are none', () => {
