@@ -685,14 +685,13 @@ describe('when the disk fails', () => {
 
   it('keeps a line whose flush also has an earlier one of its slot that is given up meanwhile', async () => {
     const disk = createDisk()
-    const journal = await open({ fs: disk.fs, flushTimeoutMs: 600 })
+    const journal = await open({ fs: disk.fs, flushTimeoutMs: 60_000 })
     const release = disk.hold('datasync')
     const other = journal.append(line('other', ack))
     await sleep(50)
     // Both wait for the next flush, which begins when this one ends.
-    const early = journal.append(line('a', ack))
+    const early = journal.append(line('a', ack), 2_000)
     early.catch(() => {})
-    await sleep(300)
     const late = journal.append(line('a', decline))
     release()
     const releaseBoth = disk.hold('datasync')
